@@ -1,0 +1,47 @@
+#pragma once
+// A kernel's iteration space: up to 8 dimensions, and operands addressed by affine projections of them.
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plumbline::lower {
+
+inline constexpr int kMaxDims = 8;
+
+/// One addend of an operand axis: coefficient × dimension.
+struct AxisTerm {
+  int dim = 0;
+  std::int64_t coefficient = 1;
+  friend bool operator==(const AxisTerm&, const AxisTerm&) = default;
+};
+
+/// An axis index is the sum of its terms, e.g. p·stride + r·dilation.
+using Axis = std::vector<AxisTerm>;
+
+/// What an operand is to the metrics. Only `weights` are model parameters; K and V held stationary are `stationary_activations`.
+enum class Role { weights, inputs, stationary_activations, outputs };
+
+struct Operand {
+  std::string name;  ///< "weights", "inputs", "outputs"
+  Role role = Role::inputs;
+  std::vector<Axis> axes;
+  std::int64_t bits = 8;              ///< stored bits of one element
+  std::int64_t partial_bits = 32;     ///< outputs only: bits of a partial sum before it is final
+  /// Side data fetched with the elements: one scale (or metadata word) of `side_bits` per `side_group` elements; 0 = none.
+  std::int64_t side_bits = 0;
+  std::int64_t side_group = 0;
+};
+
+/// outputs[...] += Π inputs[...]; exactly one operand has the role `outputs` and it is the last.
+struct Einsum {
+  std::vector<std::string> dim_names;      ///< "M", "N", "K", … (docs/glossary.md)
+  std::array<std::int64_t, kMaxDims> dims{};  ///< sizes, by dimension index
+  std::vector<Operand> operands;
+
+  [[nodiscard]] int rank() const { return static_cast<int>(dim_names.size()); }
+  /// Index of a dimension by name, -1 when absent.
+  [[nodiscard]] int dim(const std::string& name) const;
+};
+
+}  // namespace plumbline::lower
