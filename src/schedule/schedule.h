@@ -1,0 +1,88 @@
+#pragma once
+// How each kernel runs: its mapping with exact counts, where activations live, and which weights stay on chip.
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "ingest/accelerator.h"
+#include "ingest/scenario.h"
+#include "lower/kernel.h"
+#include "schedule/counts.h"
+#include "schedule/hierarchy.h"
+#include "schedule/mapping.h"
+
+namespace plumbline::schedule {
+
+/// The mapping of one matrix kernel. Vector kernels have an empty one.
+struct KernelSchedule {
+  std::string dataflow;
+  std::size_t stationary = 0;  ///< operand the array holds
+  Hierarchy hierarchy;
+  Mapping mapping;
+  AccessCounts counts;
+  std::string text;            ///< readable loop nest, "for M in 2 (sram) …"
+  std::int64_t evaluated = 0;  ///< mappings compared
+};
+
+/// Where an activation buffer lives and when.
+struct BufferPlacement {
+  std::int32_t first = 0;  ///< index of the instance that writes it (or 0: there from the start)
+  std::int32_t last = 0;   ///< index of the last instance that reads it
+  bool off_chip = false;   ///< spilled, or a model input or output
+  bool spilled = false;    ///< off chip for want of capacity
+};
+
+struct Placement {
+  std::vector<BufferPlacement> buffers;  ///< parallel to KernelGraph::buffers
+  std::vector<std::int64_t> occupancy;   ///< on-chip activation and working bytes while instance i runs
+  std::int64_t peak = 0;                 ///< largest of them
+  std::int64_t spilled = 0;              ///< bytes of spilled buffers, each once
+};
+
+struct Schedule {
+  std::vector<KernelSchedule> kernels;  ///< parallel to KernelGraph::kernels
+  Placement placement;
+};
+
+/// A compiled shape of a model.
+struct Bucket {
+  std::int64_t batch = 0;
+  std::int64_t sequence = 0;  ///< 0 without a sequence
+  std::shared_ptr<const lower::KernelGraph> graph;
+  std::shared_ptr<const Schedule> schedule;
+};
+
+struct ModelSchedules {
+  std::string name;
+  std::vector<Bucket> buckets;  ///< [batch bucket][sequence bucket], row-major
+};
+
+/// Parameters that stay on chip across batches, decided once for all compiled shapes of all models.
+struct Residency {
+  std::vector<std::vector<bool>> pinned;  ///< [model][TensorId]
+  std::int64_t pinned_bytes = 0;
+  std::int64_t available_bytes = 0;  ///< on-chip capacity less the largest bucket's peak; -1 = unbounded
+};
+
+/// Chooses a mapping for every distinct kernel and places the activations.
+/// Errors: does-not-fit, bad-value (a constraint's dimension or level exists in no matched kernel), unknown-name.
+Result<Schedule> schedule(const lower::KernelGraph& graph, const ingest::Accelerator& accelerator,
+                          const ingest::CompileOptions& options,
+                          const std::map<std::string, ingest::Dataflow>& dataflows);
+
+/// Pins whole parameter tensors so that the pinned bytes are the most that fit (ties: earliest tensors first).
+/// `residency: none` pins nothing. Gathered embedding tables are never pinned.
+Result<Residency> plan_residency(const std::vector<ModelSchedules>& models, const ingest::Accelerator& accelerator,
+                                 const ingest::CompileOptions& options);
+
+/// The storage levels of `accelerator` for one kernel format. `macs_per_pe` per cycle.
+[[nodiscard]] Hierarchy make_hierarchy(const ingest::Accelerator& accelerator, double macs_per_pe);
+
+/// The innermost on-chip level outside the array that keeps inputs: activations and pinned weights live there.
+[[nodiscard]] const ingest::AcceleratorLevel* on_chip_level(const ingest::Accelerator& accelerator);
+
+}  // namespace plumbline::schedule
