@@ -37,9 +37,9 @@ struct RequestRecord {
 struct BatchRecord {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  std::int32_t entry = 0;          ///< index into CostTable::entries
-  std::int32_t size = 0;           ///< real requests
-  std::int32_t first_member = 0;   ///< into Run::members
+  std::int32_t entry = 0;         ///< index into CostTable::entries
+  std::int32_t size = 0;          ///< real requests
+  std::int32_t first_member = 0;  ///< into Run::members
 };
 
 struct Run {
@@ -48,9 +48,9 @@ struct Run {
   std::vector<std::int32_t> members;    ///< request indices, batch by batch, earliest first
   std::int64_t end_ns = 0;              ///< last completion, at least the trace's duration
   std::int64_t busy_ns = 0;
-  std::int64_t max_queue = 0;           ///< most requests waiting at once
-  __int128 queue_integral = 0;          ///< Σ waiting·dt, request-nanoseconds
-  __int128 system_integral = 0;         ///< Σ (waiting + in service)·dt: Little's law must hold exactly
+  std::int64_t max_queue = 0;    ///< most requests waiting at once, for longer than an instant
+  __int128 queue_integral = 0;   ///< Σ waiting·dt, request-nanoseconds
+  __int128 system_integral = 0;  ///< Σ (waiting + in service)·dt: Little's law must hold exactly
 };
 
 /// A recorded batch composition to replay instead of forming batches (policy relief): sizes in order of dispatch.
@@ -59,10 +59,24 @@ struct FrozenBatches {
   std::vector<std::int32_t> members;
 };
 
+/// Empties a run and makes room for the trace's requests; the buffers are kept.
+void clear(Run& run, const ArrivalTrace& trace);
+
 /// Simulates one device behind a FIFO queue. A batch is dispatched when `batch_max` requests wait or the oldest has
-/// waited `wait`, and the device is free; arrivals beyond `queue` waiting are lost.
+/// waited `wait`, and the device is free; arrivals beyond `queue` waiting are lost. Requests of two models, and with
+/// `by_bucket` of two sequence buckets, never share a batch; of the groups that are ready the one with the oldest
+/// request goes first. Within one instant: completion, arrivals, dispatch; only when the queue is full does a batch
+/// that may start now start before the arrival is judged. `batch_max` must not exceed the largest batch bucket
+/// (docs/serving.md).
 [[nodiscard]] Run serve(const execute::CostTable& costs, const ingest::Serving& serving,
                         const std::vector<ingest::Profile>& profiles, const ArrivalTrace& trace);
+
+/// The same, reusing the buffers of an earlier run.
+void serve_into(Run& run, const execute::CostTable& costs, const ingest::Serving& serving,
+                const std::vector<ingest::Profile>& profiles, const ArrivalTrace& trace);
+
+/// The batches of a run, to replay.
+[[nodiscard]] FrozenBatches freeze(const Run& run);
 
 /// Replays recorded batches (same members, same order) on other costs: each starts when the device is free and no
 /// earlier than its last member's arrival and its recorded start when the device was idle.
