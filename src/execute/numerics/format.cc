@@ -157,11 +157,14 @@ const std::vector<Format>& builtin_formats() {
 
 Result<Format> find_format(std::string_view name, const Span& span) {
   std::vector<std::string> names;
+  std::vector<std::string> longer;  // "e4m3" is short for several formats that differ: name them all
   for (const Format& format : builtin_formats()) {
     if (format.name == name) return format;
     names.push_back(format.name);
+    if (format.name.starts_with(name) && !name.empty()) longer.push_back(format.name);
   }
-  return make_error("unknown-name", span, fmt::format("no number format is called '{}'", name), suggest(name, names));
+  return make_error("unknown-name", span, fmt::format("no number format is called '{}'", name),
+                    longer.empty() ? suggest(name, names) : fmt::format("one of: {}", fmt::join(longer, ", ")));
 }
 
 const Format& builtin_format(std::string_view name) {
@@ -192,10 +195,10 @@ Result<Format> make_format(const FormatRow& row, const Span& span) {
                  "ieee NaN needs infinity, 2 exponent bits and 1 fraction bit; or nan: all_ones, negative_zero, none");
   }
   if (format.bits() < 3) return wrong("has fewer than 3 bits", "give it more exponent or fraction bits");
-  if (format.bias < -127 || format.min_normal_exponent() < -126 || format.min_positive_exponent() < -149 ||
+  if (format.bias < 0 || format.min_normal_exponent() < -126 || format.min_positive_exponent() < -149 ||
       format.max_exponent() > 127) {
     return wrong(fmt::format("with bias {} reaches beyond binary32", format.bias),
-                 "its normal range must lie within 2^-126 to 2^128 and its subnormals above 2^-149");
+                 "biases are not negative; normals lie within 2^-126 to 2^128 and subnormals from 2^-149 up");
   }
   return format;
 }

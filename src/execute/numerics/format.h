@@ -72,7 +72,7 @@ struct FormatRow {
   std::string name;
   int exponent_bits = 0;  ///< 1 to 8
   int fraction_bits = 0;  ///< 0 to 23
-  std::optional<int> bias;
+  std::optional<int> bias = std::nullopt;
   bool has_infinity = false;
   NanEncoding nan = NanEncoding::none;
 };

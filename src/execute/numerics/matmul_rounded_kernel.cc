@@ -1,0 +1,147 @@
+// Sequential accumulation in binary32 lanes: one lane per result, k ascending, so no result depends on the vector
+// width.
+#include "execute/numerics/matmul_kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "execute/numerics/matmul_rounded_kernel.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "execute/numerics/matmul_targets.h"
+#include "execute/numerics/matmul_vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plumbline::numerics {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_TARGET == HWY_SCALAR
+constexpr int kColumnVectors = 1;
+#else
+constexpr int kColumnVectors = 2;
+#endif
+
+/// c <- rnd24(c + ab).
+struct Binary32Fused {
+  static constexpr int kRows = kPanelRows / 2;
+  template <class D, class V>
+  HWY_INLINE V Step(D d, V a, V b, V c) const {
+    return fused_multiply_add(d, a, b, c);
+  }
+};
+
+/// c <- rnd24(c + rnd24(ab)).
+struct Binary32Rounded {
+  static constexpr int kRows = kPanelRows / 2;
+  template <class D, class V>
+  HWY_INLINE V Step(D, V a, V b, V c) const {
+    return hn::Add(c, hn::Mul(a, b));
+  }
+};
+
+/// Rounds binary32 lanes to binary16, nearest-even, overflow to infinity.
+struct ToBinary16 {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return round_to_binary16(d, x);
+  }
+};
+
+/// Rounds binary32 lanes to bfloat16, nearest-even. A carry out of the largest finite value makes infinity by itself;
+/// NaN stays NaN because every NaN here is quiet with a small payload.
+struct ToBfloat16 {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    const hn::RebindToUnsigned<D> du;
+    const auto bits = hn::BitCast(du, x);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1U));
+    const auto moved = hn::Add(hn::Add(bits, hn::Set(du, 0x7FFFU)), odd);
+    return hn::BitCast(d, hn::And(moved, hn::Set(du, 0xFFFF0000U)));
+  }
+};
+
+/// c <- rnd(c + rnd(ab)) with the products exact in binary32.
+template <class Round>
+struct NarrowRounded {
+  static constexpr int kRows = kPanelRows / 3;
+  template <class D, class V>
+  HWY_INLINE V Step(D d, V a, V b, V c) const {
+    const Round round;
+    return round(d, hn::Add(c, round(d, hn::Mul(a, b))));
+  }
+};
+
+/// All of a tile for one step rule: groups of rows and columns that fit the registers, k innermost.
+template <class Rule>
+HWY_INLINE void run_tile(const Panels& panels, std::int64_t first, std::int64_t last, float* HWY_RESTRICT tile) {
+  const hn::ScalableTag<float> d;
+  constexpr int kRows = Rule::kRows;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  const Rule rule;
+  for (int column = 0; column < kPanelColumns; column += kColumnVectors * lanes) {
+    for (int row = 0; row < kPanelRows; row += kRows) {
+      hn::Vec<decltype(d)> c[kRows][kColumnVectors];
+      for (int r = 0; r < kRows; ++r) {
+        for (int v = 0; v < kColumnVectors; ++v) {
+          c[r][v] = hn::LoadU(d, tile + (row + r) * kPanelColumns + column + v * lanes);
+        }
+      }
+      const float* HWY_RESTRICT a = panels.a + first * kPanelRows + row;
+      const float* HWY_RESTRICT b = panels.b + first * kPanelColumns + column;
+      for (std::int64_t k = first; k < last; ++k, a += kPanelRows, b += kPanelColumns) {
+        hn::Vec<decltype(d)> bv[kColumnVectors];
+        for (int v = 0; v < kColumnVectors; ++v) bv[v] = hn::LoadU(d, b + v * lanes);
+        for (int r = 0; r < kRows; ++r) {
+          const auto av = hn::Set(d, a[r]);
+          for (int v = 0; v < kColumnVectors; ++v) c[r][v] = rule.Step(d, av, bv[v], c[r][v]);
+        }
+      }
+      for (int r = 0; r < kRows; ++r) {
+        for (int v = 0; v < kColumnVectors; ++v) {
+          hn::StoreU(c[r][v], d, tile + (row + r) * kPanelColumns + column + v * lanes);
+        }
+      }
+    }
+  }
+}
+
+void TileBinary32Fused(const Panels& panels, std::int64_t first, std::int64_t last, float* tile) {
+  run_tile<Binary32Fused>(panels, first, last, tile);
+}
+void TileBinary32Rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile) {
+  run_tile<Binary32Rounded>(panels, first, last, tile);
+}
+void TileBinary16Rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile, StepTally*) {
+  run_tile<NarrowRounded<ToBinary16>>(panels, first, last, tile);
+}
+void TileBfloat16Rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile, StepTally*) {
+  run_tile<NarrowRounded<ToBfloat16>>(panels, first, last, tile);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace plumbline::numerics
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace plumbline::numerics {
+
+HWY_EXPORT(TileBinary32Fused);
+HWY_EXPORT(TileBinary32Rounded);
+HWY_EXPORT(TileBinary16Rounded);
+HWY_EXPORT(TileBfloat16Rounded);
+
+void tile_binary32_fused(const Panels& panels, std::int64_t first, std::int64_t last, float* tile) {
+  HWY_DYNAMIC_DISPATCH(TileBinary32Fused)(panels, first, last, tile);
+}
+void tile_binary32_rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile) {
+  HWY_DYNAMIC_DISPATCH(TileBinary32Rounded)(panels, first, last, tile);
+}
+void tile_binary16_rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile, StepTally* tally) {
+  HWY_DYNAMIC_DISPATCH(TileBinary16Rounded)(panels, first, last, tile, tally);
+}
+void tile_bfloat16_rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile, StepTally* tally) {
+  HWY_DYNAMIC_DISPATCH(TileBfloat16Rounded)(panels, first, last, tile, tally);
+}
+
+}  // namespace plumbline::numerics
+#endif

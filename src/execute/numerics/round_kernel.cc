@@ -1,0 +1,306 @@
+#include "execute/numerics/round_kernel.h"
+
+#include <hwy/targets.h>
+
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "execute/numerics/round_kernel.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "execute/numerics/round_lanes-inl.h"
+
+// Vectors of codes can be packed four to one where the packs of x86 exist; elsewhere each vector is narrowed alone.
+#undef PLUMBLINE_PACKS
+#define PLUMBLINE_PACKS (HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
+
+HWY_BEFORE_NAMESPACE();
+namespace plumbline::numerics {
+namespace HWY_NAMESPACE {
+
+struct Tally {
+  std::uint64_t nan = 0, infinity = 0, overflow = 0, saturated = 0, inexact = 0;
+  std::uint64_t zero = 0, zero_in = 0, below_normal = 0;  // by magnitude code; zero_in by input
+};
+
+/// A 32-bit vector of one constant or another by the sign of `bits`.
+HWY_INLINE VU by_sign(VU bits, const std::uint32_t (&values)[2]) {
+  const DU d;
+  const auto negative = hn::MaskFromVec(hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(DI(), bits))));
+  return hn::IfThenElse(negative, hn::Set(d, values[1]), hn::Set(d, values[0]));
+}
+
+/// Signed codes (or value bits) of one vector in 32-bit lanes, everything counted: the slow, complete way.
+template <bool kValues>
+HWY_INLINE VU finish_lanes(const RoundParameters& p, VU bits, Magnitudes m, Tally& tally) {
+  const DU d;
+  const VU magnitude = hn::And(bits, hn::Set(d, kMagnitudeBits));
+  const VU zero = hn::Zero(d);
+  const MU is_zero = hn::Eq(m.code, zero);
+  tally.zero += hn::CountTrue(d, is_zero);
+  tally.zero_in += hn::CountTrue(d, hn::Eq(magnitude, zero));
+  tally.below_normal += hn::CountTrue(d, hn::Lt(m.code, hn::Set(d, std::uint32_t{1} << p.fraction_bits)));
+  const VU raw_sign = hn::And(bits, hn::Set(d, ~kMagnitudeBits));
+  VU sign = hn::ShiftRightSame(raw_sign, p.sign_shift);
+  if (!p.negative_zero) sign = hn::IfThenZeroElse(is_zero, sign);
+  VU body = m.code;
+  if constexpr (kValues) {
+    const DF df;
+    const auto scaled = hn::BitCast(df, hn::ShiftLeftSame(m.code, 23 - p.fraction_bits));
+    body = hn::BitCast(d, hn::Mul(scaled, hn::Set(df, p.value_scale)));
+  }
+  VU code = hn::Or(body, sign);
+  MU inexact = m.inexact;
+  const MU beyond = hn::Gt(m.code, hn::Set(d, p.max_code));
+  if (HWY_UNLIKELY(!hn::AllFalse(d, beyond))) {
+    const VU infinite_bits = hn::Set(d, kExponentBits);
+    const MU is_nan = hn::Gt(magnitude, infinite_bits);
+    const MU is_infinite = hn::Eq(magnitude, infinite_bits);
+    const MU finite = hn::Lt(magnitude, infinite_bits);
+    const MU finite_beyond = hn::And(beyond, finite);
+    tally.nan += hn::CountTrue(d, is_nan);
+    const std::size_t infinities = hn::CountTrue(d, is_infinite);
+    tally.infinity += infinities;
+    tally.overflow += hn::CountTrue(d, finite_beyond);
+    if (p.infinity_saturates) tally.saturated += infinities;
+    const MU negative = hn::Ne(raw_sign, zero);
+    if (p.overflow_saturates[0]) tally.saturated += hn::CountTrue(d, hn::AndNot(negative, finite_beyond));
+    if (p.overflow_saturates[1]) tally.saturated += hn::CountTrue(d, hn::And(negative, finite_beyond));
+    inexact = hn::And(hn::Or(inexact, beyond), finite);
+    code = hn::IfThenElse(beyond, by_sign(bits, p.overflow_code), code);
+    code = hn::IfThenElse(is_infinite, by_sign(bits, p.infinity_result), code);
+    code = hn::IfThenElse(is_nan, by_sign(bits, p.nan_result), code);
+  }
+  tally.inexact += hn::CountTrue(d, inexact);
+  return code;
+}
+
+/// Writes 32-bit lanes as the output's code type.
+template <class T>
+HWY_INLINE void store_lanes(VU lanes, T* output) {
+  if constexpr (sizeof(T) == 4) {
+    hn::StoreU(lanes, DU(), reinterpret_cast<std::uint32_t*>(output));
+  } else {
+    const hn::Rebind<T, DU> narrow;
+    hn::StoreU(hn::TruncateTo(narrow, lanes), narrow, output);
+  }
+}
+
+template <Path kPath, class T, bool kValues>
+HWY_INLINE void round_lanes(const LaneConstants& c, const RoundParameters& p, const float* input, std::size_t position,
+                            T* output, Tally& tally) {
+  const VU bits = hn::LoadU(DU(), reinterpret_cast<const std::uint32_t*>(input) + position);
+  store_lanes(finish_lanes<kValues>(p, bits, magnitudes<kPath>(c, bits, position), tally), output + position);
+}
+
+#if PLUMBLINE_PACKS
+using DN16 = hn::Repartition<std::uint16_t, DU>;
+using DN8 = hn::Repartition<std::uint8_t, DU>;
+
+// In-block packs: 32 to 16 bits and 16 to 8 bits, by unsigned or signed saturation.
+#if HWY_TARGET == HWY_AVX3
+#define PLUMBLINE_PACK(name, a, b) _mm512_##name(a, b)
+#elif HWY_TARGET == HWY_AVX2
+#define PLUMBLINE_PACK(name, a, b) _mm256_##name(a, b)
+#else
+#define PLUMBLINE_PACK(name, a, b) _mm_##name(a, b)
+#endif
+
+/// Undoes the per-block interleaving of packed vectors: lane j kFrom + i holds what belongs at i kBlocks + j.
+template <int kFrom>
+HWY_INLINE VU in_order(VU packed) {
+  constexpr int kBlocks = static_cast<int>(hn::MaxLanes(DU())) / 4;
+  if constexpr (kBlocks == 1) {
+    return packed;
+  } else {
+    alignas(64) static constexpr auto kTable = [] {
+      struct {
+        std::int32_t lane[kBlocks * 4];
+      } table{};
+      constexpr int kPiece = 4 / kFrom;  // 32-bit lanes per source and block
+      for (int i = 0; i < kFrom; ++i) {
+        for (int j = 0; j < kBlocks; ++j) {
+          for (int k = 0; k < kPiece; ++k) table.lane[(i * kBlocks + j) * kPiece + k] = (j * kFrom + i) * kPiece + k;
+        }
+      }
+      return table;
+    }();
+    return hn::TableLookupLanes(packed, hn::SetTableIndices(DU(), kTable.lane));
+  }
+}
+
+HWY_INLINE hn::Vec<DN16> pack_magnitudes(const VU (&v)[2]) {
+  return hn::BitCast(DN16(), in_order<2>(VU{PLUMBLINE_PACK(packus_epi32, v[0].raw, v[1].raw)}));
+}
+HWY_INLINE hn::Vec<DN16> pack_signs(const VU (&v)[2]) {
+  return hn::BitCast(DN16(), in_order<2>(VU{PLUMBLINE_PACK(packs_epi32, v[0].raw, v[1].raw)}));
+}
+HWY_INLINE hn::Vec<DN8> pack_magnitudes(const VU (&v)[4]) {
+  const auto a = PLUMBLINE_PACK(packs_epi32, v[0].raw, v[1].raw);
+  const auto b = PLUMBLINE_PACK(packs_epi32, v[2].raw, v[3].raw);
+  return hn::BitCast(DN8(), in_order<4>(VU{PLUMBLINE_PACK(packus_epi16, a, b)}));
+}
+HWY_INLINE hn::Vec<DN8> pack_signs(const VU (&v)[4]) {
+  const auto a = PLUMBLINE_PACK(packs_epi32, v[0].raw, v[1].raw);
+  const auto b = PLUMBLINE_PACK(packs_epi32, v[2].raw, v[3].raw);
+  return hn::BitCast(DN8(), in_order<4>(VU{PLUMBLINE_PACK(packs_epi16, a, b)}));
+}
+
+/// One full vector of codes from 4 / sizeof(T) vectors of inputs: selection and counting at the codes' own width.
+template <Path kPath, class T>
+HWY_INLINE void round_group(const LaneConstants& c, const RoundParameters& p, const float* input, std::size_t position,
+                            T* output, Tally& tally) {
+  constexpr int kVectors = 4 / sizeof(T);
+  const DU d;
+  const hn::Repartition<T, DU> dn;
+  const std::size_t lanes = hn::Lanes(d);
+  VU bits[kVectors];
+  VU codes[kVectors];
+  MU inexact[kVectors];
+  for (int i = 0; i < kVectors; ++i) {
+    bits[i] = hn::LoadU(d, reinterpret_cast<const std::uint32_t*>(input) + position + i * lanes);
+    const Magnitudes m = magnitudes<kPath>(c, bits[i], position + i * lanes);
+    codes[i] = m.code;
+    inexact[i] = m.inexact;
+  }
+  const auto packed = pack_magnitudes(codes);
+  if (HWY_UNLIKELY(!hn::AllFalse(dn, hn::Gt(packed, hn::Set(dn, static_cast<T>(p.max_code)))))) {
+    for (int i = 0; i < kVectors; ++i) {
+      store_lanes(finish_lanes<false>(p, bits[i], {codes[i], inexact[i]}, tally), output + position + i * lanes);
+    }
+    return;
+  }
+  const auto is_zero = hn::Eq(packed, hn::Zero(dn));
+  tally.below_normal +=
+      hn::CountTrue(dn, hn::Lt(packed, hn::Set(dn, static_cast<T>(std::uint32_t{1} << p.fraction_bits))));
+  for (int i = 0; i < kVectors; ++i) tally.inexact += hn::CountTrue(d, inexact[i]);
+  constexpr T kTop = static_cast<T>(T{1} << (8 * sizeof(T) - 1));
+  auto sign = hn::And(pack_signs(bits), hn::Set(dn, kTop));
+  if (p.sign_bit != kTop) sign = hn::ShiftRightSame(sign, p.sign_shift - 8 * (4 - static_cast<int>(sizeof(T))));
+  if (const std::size_t zeros = hn::CountTrue(dn, is_zero); zeros != 0) {
+    tally.zero += zeros;
+    const VU magnitude = hn::Set(d, kMagnitudeBits);
+    for (int i = 0; i < kVectors; ++i) {
+      tally.zero_in += hn::CountTrue(d, hn::Eq(hn::And(bits[i], magnitude), hn::Zero(d)));
+    }
+    if (!p.negative_zero) sign = hn::IfThenZeroElse(is_zero, sign);
+  }
+  hn::StoreU(hn::Or(packed, sign), dn, output + position);
+}
+#endif  // PLUMBLINE_PACKS
+
+template <Path kPath, class T, bool kValues>
+HWY_NOINLINE void round_all(const float* HWY_RESTRICT input, std::size_t count, const RoundParameters& p, T* output,
+                            Tally& tally) {
+  const DU d;
+  const LaneConstants c(p);
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+#if PLUMBLINE_PACKS
+  if constexpr (sizeof(T) < 4) {
+    const std::size_t group = lanes * (4 / sizeof(T));
+    for (; i + group <= count; i += group) round_group<kPath>(c, p, input, i, output, tally);
+  }
+#endif
+  for (; i + lanes <= count; i += lanes) round_lanes<kPath, T, kValues>(c, p, input, i, output, tally);
+  if (i == count) return;
+  // The rest goes through a padded vector; padding is +0, which counts only as zero and below normal.
+  const std::size_t rest = count - i;
+  HWY_ALIGN std::uint32_t padded[hn::MaxLanes(DU())] = {};
+  std::memcpy(padded, input + i, rest * sizeof(float));
+  const VU bits = hn::Load(d, padded);
+  hn::Store(finish_lanes<kValues>(p, bits, magnitudes<kPath>(c, bits, i), tally), d, padded);
+  for (std::size_t k = 0; k < rest; ++k) {
+    if constexpr (kValues) {
+      std::memcpy(output + i + k, padded + k, sizeof(float));
+    } else {
+      output[i + k] = static_cast<T>(padded[k]);
+    }
+  }
+  tally.zero -= lanes - rest;
+  tally.zero_in -= lanes - rest;
+  tally.below_normal -= lanes - rest;
+}
+
+template <class T, bool kValues>
+void round_output(const float* input, std::size_t count, const RoundParameters& p, T* output, Tally& tally) {
+  switch (p.rounding) {
+    case Rounding::rne:
+      if (p.least_exponent == 1 && p.fraction_bits > 0 && p.fraction_bits < 23) {
+        return round_all<Path::fixed_shift, T, kValues>(input, count, p, output, tally);
+      }
+      if (p.magnitude_cap != 0) return round_all<Path::magic, T, kValues>(input, count, p, output, tally);
+      return round_all<Path::rne, T, kValues>(input, count, p, output, tally);
+    case Rounding::rtz:
+      return round_all<Path::rtz, T, kValues>(input, count, p, output, tally);
+    case Rounding::ru:
+      return round_all<Path::ru, T, kValues>(input, count, p, output, tally);
+    case Rounding::rd:
+      return round_all<Path::rd, T, kValues>(input, count, p, output, tally);
+    case Rounding::rna:
+      return round_all<Path::rna, T, kValues>(input, count, p, output, tally);
+    case Rounding::sr:
+      return round_all<Path::sr, T, kValues>(input, count, p, output, tally);
+  }
+}
+
+void round_chunk(const float* input, std::size_t count, const RoundParameters& p, void* output, Counters& counters) {
+  Tally tally;
+  switch (p.output) {
+    case RoundOutput::byte_codes:
+      round_output<std::uint8_t, false>(input, count, p, static_cast<std::uint8_t*>(output), tally);
+      break;
+    case RoundOutput::half_codes:
+      round_output<std::uint16_t, false>(input, count, p, static_cast<std::uint16_t*>(output), tally);
+      break;
+    case RoundOutput::word_codes:
+      round_output<std::uint32_t, false>(input, count, p, static_cast<std::uint32_t*>(output), tally);
+      break;
+    case RoundOutput::values:
+      round_output<float, true>(input, count, p, static_cast<float*>(output), tally);
+      break;
+  }
+  counters.elements += count;
+  counters.nan_in += tally.nan;
+  counters.infinity_in += tally.infinity;
+  counters.overflow += tally.overflow;
+  counters.underflow_to_zero += tally.zero - tally.zero_in;
+  counters.subnormal += tally.below_normal - tally.zero;
+  counters.saturated += tally.saturated;
+  counters.inexact += tally.inexact;
+  if (p.nan_is_lost) counters.nan_lost += tally.nan;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace plumbline::numerics
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace plumbline::numerics {
+
+HWY_EXPORT(round_chunk);
+
+void run_round_kernel(const float* input, std::size_t count, const RoundParameters& parameters, void* output,
+                      Counters& counters) {
+  HWY_DYNAMIC_DISPATCH(round_chunk)(input, count, parameters, output, counters);
+}
+
+std::vector<std::int64_t> kernel_targets() {
+  limit_kernels_to(0);
+  std::vector<std::int64_t> targets;
+  for (std::int64_t rest = hwy::SupportedTargets() & HWY_TARGETS; rest != 0; rest &= rest - 1) {
+    targets.push_back(rest & -rest);
+  }
+  return targets;
+}
+
+void limit_kernels_to(std::int64_t target) {
+  hwy::SetSupportedTargetsForTest(target);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+std::string kernel_target_name(std::int64_t target) { return hwy::TargetName(target); }
+
+}  // namespace plumbline::numerics
+#endif  // HWY_ONCE

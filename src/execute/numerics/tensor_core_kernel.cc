@@ -1,0 +1,320 @@
+// The tensor-core block rule, a lane per result. Aligning a term means scaling the product by 2^(F-E), which is exact
+// in binary32, and converting it to an integer, which cuts toward zero as the hardware does; the sum is then plain
+// integer addition. Blocks with special values, exponents near the ends of binary32 or sums beyond 31 bits go to the
+// scalar rule.
+#include "execute/numerics/tensor_core_kernel.h"
+
+#include <algorithm>
+#include <array>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "execute/numerics/tensor_core_kernel.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "execute/numerics/matmul_targets.h"
+#include "execute/numerics/matmul_vector-inl.h"
+
+#ifndef PLUMBLINE_TENSOR_CORE_SCALAR_LANE
+#define PLUMBLINE_TENSOR_CORE_SCALAR_LANE
+namespace plumbline::numerics {
+/// One result by the scalar rule, from packed panels.
+inline float scalar_block(const Panels& panels, const CoreParameters& p, std::int64_t first, std::int64_t last, int row,
+                          int column, float c, BlockLoss* loss) {
+  std::array<float, 1024> a;  // the largest block check_tensor_core lets through
+  std::array<float, 1024> b;
+  const auto count = static_cast<std::size_t>(last - first);
+  for (std::size_t i = 0; i < count; ++i) {
+    a[i] = panels.a[(first + static_cast<std::int64_t>(i)) * kPanelRows + row];
+    b[i] = panels.b[(first + static_cast<std::int64_t>(i)) * kPanelColumns + column];
+  }
+  return block_multiply_add(*p.core, *p.a_format, *p.b_format, {a.data(), count}, {b.data(), count}, c, loss);
+}
+}  // namespace plumbline::numerics
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace plumbline::numerics {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Lanes [column, column + count) of a row by the scalar rule.
+HWY_NOINLINE void scalar_lanes(const Panels& panels, const CoreParameters& p, std::int64_t first, std::int64_t last,
+                               int row, int column, int count, float* tile, BlockTally* tally) {
+  for (int i = column; i < column + count; ++i) {
+    float& c = tile[row * kPanelColumns + i];
+    BlockLoss loss;
+    c = scalar_block(panels, p, first, last, row, i, c, &loss);
+    if (tally == nullptr) continue;
+    tally->blocks += 1;
+    tally->terms_cut += static_cast<std::uint64_t>(loss.cut);
+    tally->results_inexact += loss.result_inexact ? 1 : 0;
+    tally->scalar_blocks += 1;
+  }
+}
+
+#if PLUMBLINE_X86_VECTORS
+
+constexpr int kRows = HWY_TARGET == HWY_AVX2 ? 2 : 4;  // 16 or 32 vector registers
+constexpr int kHalves = 2;                             // binary32 vectors per vector of 16-bit exponents
+
+/// Binary32 of an integer, truncated.
+template <class DI, class VI>
+HWY_INLINE auto truncate_to_float(DI di, VI x) {
+  const hn::RebindToFloat<DI> d;
+#if HWY_TARGET == HWY_AVX2
+  const auto nearest = hn::ConvertTo(d, x);
+  // The remainder is small, so it survives the conversion's wrap at 2^31; against the sign of x it means "too large".
+  const auto rest = hn::Sub(x, integer_part(di, nearest));
+  const auto sign = hn::ShiftRight<31>(x);
+  const auto outward = hn::ShiftRight<31>(hn::Sub(hn::Xor(rest, sign), sign));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, nearest), outward));
+#else
+  return hn::Vec<decltype(d)>{_mm512_cvt_roundepi32_ps(x.raw, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)};
+#endif
+}
+
+/// The aligned sums of one row of one block.
+template <class VI>
+struct RowSums {
+  VI total[kHalves];
+};
+
+struct Kernel {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const hn::ScalableTag<std::int16_t> d16;
+  const hn::Half<decltype(d16)> d16_half;
+  using V = hn::Vec<decltype(d)>;
+  using VI = hn::Vec<decltype(di)>;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+
+  const Panels& panels;
+  const CoreParameters& p;
+  const int fraction_bits = p.core->fraction_bits;
+  const bool inside = p.core->addend == Addend::in_block;
+
+  Kernel(const Panels& panels_in, const CoreParameters& parameters) : panels(panels_in), p(parameters) {}
+
+  /// The exponent c enters the comparison with; far below everything when it is zero.
+  HWY_INLINE VI addend_exponent(V c) const {
+    const auto field = hn::ShiftRight<23>(hn::And(hn::BitCast(di, c), hn::Set(di, 0x7F800000)));
+    const auto exponent = hn::Max(hn::Sub(field, hn::Set(di, 127)), hn::Set(di, p.least_addend_exponent));
+    return hn::IfThenElse(hn::RebindMask(di, hn::Eq(c, hn::Zero(d))), hn::Set(di, 2 * kZeroExponent), exponent);
+  }
+
+  /// sum * 2^(E-F) with the core's final rounding. `down` is 2^(E-F).
+  HWY_INLINE V finish(VI sum, V down, V c, VI& inexact) const {
+    V result = truncate_to_float(di, sum);
+    const auto lost = hn::Ne(integer_part(di, result), sum);
+    inexact = hn::VecFromMask(di, lost);
+    if (p.core->final_rounding == FinalRounding::nearest_even) {
+      // Rounding to odd first makes the second rounding see whether bits were lost.
+      const auto sticky = hn::And(inexact, hn::Set(di, 1));
+      const V exact = hn::Mul(hn::BitCast(d, hn::Or(hn::BitCast(di, result), sticky)), down);
+      result = round_to_binary16(d, exact);
+      inexact = hn::Or(inexact, hn::VecFromMask(di, hn::RebindMask(di, hn::Ne(result, exact))));
+      return result;
+    }
+    const int spare = 24 - p.core->result_bits;
+    const V kept = hn::BitCast(d, hn::And(hn::BitCast(di, result), hn::Set(di, -(1 << spare))));
+    inexact = hn::Or(inexact, hn::VecFromMask(di, hn::RebindMask(di, hn::Ne(kept, result))));
+    result = hn::Mul(kept, down);
+    if (inside) return result;
+    const V total = hn::Add(result, c);
+    const V seen = hn::Sub(total, result);  // 2Sum: the error is zero exactly when both parts are recovered
+    const V error = hn::Add(hn::Sub(result, hn::Sub(total, seen)), hn::Sub(c, seen));
+    inexact = hn::Or(inexact, hn::VecFromMask(di, hn::RebindMask(di, hn::Ne(error, hn::Zero(d)))));
+    return total;
+  }
+
+  /// E of kRows rows for two vectors of columns.
+  HWY_INLINE void exponents(std::int64_t first, std::int64_t last, int row, int column,
+                            VI (&top)[kRows][kHalves]) const {
+    hn::Vec<decltype(d16)> best[kRows];
+    for (int r = 0; r < kRows; ++r) best[r] = hn::Set(d16, std::int16_t{2 * kZeroExponent});
+    const hn::RebindToSigned<hn::RepartitionToWide<decltype(d16)>> pair;
+    const std::int32_t* HWY_RESTRICT a = panels.a_exponents + first * kPanelRows + row;
+    const std::int16_t* HWY_RESTRICT b = panels.b_exponents + first * kPanelColumns + column;
+    for (std::int64_t k = first; k < last; ++k, a += kPanelRows, b += kPanelColumns) {
+      const auto bv = hn::LoadU(d16, b);
+      for (int r = 0; r < kRows; ++r) {
+        best[r] = hn::Max(best[r], hn::SaturatedAdd(hn::BitCast(d16, hn::Set(pair, a[r])), bv));
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      top[r][0] = hn::PromoteTo(di, hn::LowerHalf(d16_half, best[r]));
+      top[r][1] = hn::PromoteTo(di, hn::UpperHalf(d16_half, best[r]));
+    }
+  }
+
+  struct Counts {
+    VI zero;
+    VI cut;
+    VI inexact;
+  };
+
+  /// Adds the aligned products of k in [first, last) to sum.
+  template <bool kObserve>
+  HWY_INLINE void products(std::int64_t first, std::int64_t last, int row, int column, const V (&up)[kRows][kHalves],
+                           VI (&sum)[kRows][kHalves], Counts& counts) const {
+    const float* HWY_RESTRICT a = panels.a + first * kPanelRows + row;
+    const float* HWY_RESTRICT b = panels.b + first * kPanelColumns + column;
+    for (std::int64_t k = first; k < last; ++k, a += kPanelRows, b += kPanelColumns) {
+      V bv[kHalves];
+      for (int h = 0; h < kHalves; ++h) bv[h] = hn::LoadU(d, b + h * lanes);
+      for (int r = 0; r < kRows; ++r) {
+        const V av = hn::Set(d, a[r]);
+        for (int h = 0; h < kHalves; ++h) {
+          const V aligned = hn::Mul(hn::Mul(av, bv[h]), up[r][h]);
+          const VI term = integer_part(di, aligned);
+          sum[r][h] = hn::Add(sum[r][h], term);
+          if constexpr (kObserve) {
+            counts.zero = count(di, counts.zero, hn::Eq(term, hn::Zero(di)));
+            counts.cut = count(di, counts.cut, hn::RebindMask(di, hn::Ne(hn::ConvertTo(d, term), aligned)));
+          }
+        }
+      }
+    }
+  }
+
+  /// One block for kRows rows and two vectors of columns.
+  template <bool kObserve>
+  HWY_INLINE void block(std::int64_t first, std::int64_t last, int row, int column, float* HWY_RESTRICT tile,
+                        BlockTally* tally) const {
+    VI top[kRows][kHalves];
+    exponents(first, last, row, column, top);
+    V c[kRows][kHalves];
+    V up[kRows][kHalves];
+    VI sum[kRows][kHalves];
+    VI bad = hn::Zero(di);
+    Counts counts{hn::Zero(di), hn::Zero(di), hn::Zero(di)};
+    // Below F-125 a product may lose bits in binary32 that still count; above 125 it may overflow.
+    const VI low = hn::Set(di, fraction_bits - 125);
+    const VI high = hn::Set(di, 125);
+    for (int r = 0; r < kRows; ++r) {
+      for (int h = 0; h < kHalves; ++h) {
+        c[r][h] = hn::LoadU(d, tile + (row + r) * kPanelColumns + column + h * lanes);
+        if (inside) top[r][h] = hn::Max(top[r][h], addend_exponent(c[r][h]));
+        // All terms zero: any E gives zero.
+        top[r][h] = hn::IfThenZeroElse(hn::Lt(top[r][h], hn::Set(di, kZeroExponent / 2)), top[r][h]);
+        bad = hn::Or(bad, hn::Or(hn::Sub(top[r][h], low), hn::Sub(high, top[r][h])));  // negative: outside
+        up[r][h] = hn::BitCast(d, hn::ShiftLeft<23>(hn::Sub(hn::Set(di, fraction_bits + 127), top[r][h])));
+        sum[r][h] = hn::Zero(di);
+        if (inside) {
+          const V aligned = hn::Mul(c[r][h], up[r][h]);
+          sum[r][h] = integer_part(di, aligned);
+          if constexpr (kObserve) {
+            counts.cut = count(di, counts.cut, hn::RebindMask(di, hn::Ne(hn::ConvertTo(d, sum[r][h]), aligned)));
+          }
+        }
+      }
+    }
+    for (std::int64_t k = first; k < last; k += p.chunk) {
+      const std::int64_t end = std::min(last, k + p.chunk);
+      if (!p.may_wrap) {
+        products<kObserve>(k, end, row, column, up, sum, counts);
+        continue;
+      }
+      VI part[kRows][kHalves];
+      for (auto& parts : part) {
+        for (VI& value : parts) value = hn::Zero(di);
+      }
+      products<kObserve>(k, end, row, column, up, part, counts);
+      for (int r = 0; r < kRows; ++r) {
+        for (int h = 0; h < kHalves; ++h) {
+          const VI total = hn::Add(sum[r][h], part[r][h]);  // wrapped if both parts have the other sign
+          bad = hn::Or(bad, hn::And(hn::Xor(total, sum[r][h]), hn::Xor(total, part[r][h])));
+          sum[r][h] = total;
+        }
+      }
+    }
+    if (HWY_UNLIKELY(!hn::AllFalse(di, hn::Lt(bad, hn::Zero(di))))) {
+      for (int r = 0; r < kRows; ++r) {
+        scalar_lanes(panels, p, first, last, row + r, column, kHalves * lanes, tile, kObserve ? tally : nullptr);
+      }
+      return;
+    }
+    for (int r = 0; r < kRows; ++r) {
+      for (int h = 0; h < kHalves; ++h) {
+        const V down = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Set(di, 127 - fraction_bits), top[r][h])));
+        VI inexact;
+        const V result = finish(sum[r][h], down, c[r][h], inexact);
+        if constexpr (kObserve) counts.inexact = hn::Sub(counts.inexact, inexact);
+        hn::StoreU(result, d, tile + (row + r) * kPanelColumns + column + h * lanes);
+      }
+    }
+    if constexpr (kObserve) {
+      tally->blocks += static_cast<std::uint64_t>(kRows * kHalves * lanes);
+      tally->terms_kept_zero += sum_lanes(di, counts.zero);
+      tally->terms_cut += sum_lanes(di, counts.cut);
+      tally->results_inexact += sum_lanes(di, counts.inexact);
+    }
+  }
+};
+
+void TileTensorCore(const Panels& panels, const CoreParameters& p, std::int64_t first, std::int64_t last, float* tile,
+                    BlockTally* tally, std::int64_t stride) {
+  const Kernel kernel(panels, p);
+  std::int64_t index = 0;
+  for (std::int64_t k = first; k < last; k += p.core->block, ++index) {
+    const std::int64_t end = std::min<std::int64_t>(last, k + p.core->block);
+    const bool observe = tally != nullptr && index % stride == 0;
+    for (int column = 0; column < kPanelColumns; column += kHalves * kernel.lanes) {
+      for (int row = 0; row < kPanelRows; row += kRows) {
+        if (observe) {
+          kernel.block<true>(k, end, row, column, tile, tally);
+        } else {
+          kernel.block<false>(k, end, row, column, tile, nullptr);
+        }
+      }
+    }
+  }
+}
+
+#else
+
+void TileTensorCore(const Panels& panels, const CoreParameters& p, std::int64_t first, std::int64_t last, float* tile,
+                    BlockTally* tally, std::int64_t stride) {
+  std::int64_t index = 0;
+  for (std::int64_t k = first; k < last; k += p.core->block, ++index) {
+    const std::int64_t end = std::min<std::int64_t>(last, k + p.core->block);
+    const bool observe = tally != nullptr && index % stride == 0;
+    for (int row = 0; row < kPanelRows; ++row) {
+      scalar_lanes(panels, p, k, end, row, 0, kPanelColumns, tile, observe ? tally : nullptr);
+    }
+  }
+}
+
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace plumbline::numerics
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace plumbline::numerics {
+
+HWY_EXPORT(TileTensorCore);
+
+CoreParameters make_core_parameters(const TensorCore& core, const Format& a, const Format& b) {
+  CoreParameters p{.core = &core,
+                   .a_format = &a,
+                   .b_format = &b,
+                   .least_addend_exponent = builtin_format(core.output).min_normal_exponent()};
+  // Aligned products are below (2 - 2^-fa)(2 - 2^-fb) 2^F; count in units of 2^-(fa+fb).
+  const std::int64_t largest = ((std::int64_t{2} << a.fraction_bits) - 1) * ((std::int64_t{2} << b.fraction_bits) - 1);
+  constexpr std::int64_t kInt32Max = 0x7FFFFFFF;
+  const std::int64_t product = (largest << core.fraction_bits >> (a.fraction_bits + b.fraction_bits)) + 1;
+  p.chunk = static_cast<int>(std::clamp<std::int64_t>(kInt32Max / product, 1, core.block));
+  p.may_wrap = product * core.block + (std::int64_t{2} << core.fraction_bits) > kInt32Max;
+  return p;
+}
+
+void tile_tensor_core(const Panels& panels, const CoreParameters& parameters, std::int64_t first, std::int64_t last,
+                      float* tile, BlockTally* tally, std::int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(TileTensorCore)(panels, parameters, first, last, tile, tally, stride);
+}
+
+}  // namespace plumbline::numerics
+#endif
