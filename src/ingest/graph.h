@@ -56,10 +56,13 @@ struct Tensor {
   bool parameter = false;                       ///< an initializer or Constant node: a part of the model, not of a request
   bool has_data = false;                        ///< the file carries its values (false in topology-only models)
   std::optional<std::vector<std::int64_t>> value;  ///< small integer constants, for shape arithmetic
+  std::optional<std::vector<double>> real_value;   ///< small floating constants, for shape arithmetic (Resize scales)
   Span span;
 };
 
-using Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>>;
+/// ConstantOfShape carries its tensor attribute as two scalars: `value` (integer or real) and `value_type` (ElementType).
+using Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
+                               std::vector<std::string>>;
 
 struct Node {
   std::string op;      ///< operator, e.g. "MatMul"

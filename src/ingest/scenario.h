@@ -35,6 +35,7 @@ struct Buckets {
 /// One row of compile.constraints: a restriction on the loop nests of the kernels it matches.
 struct ConstraintRow {
   std::string kernels = "*";            ///< glob over layer class or kernel name
+  std::string operation;                ///< "gemm" or "conv": only kernels of that iteration space; empty = any
   std::string level;                    ///< storage level
   std::optional<std::string> dim;       ///< with factor
   std::optional<std::int64_t> factor_min;
@@ -156,6 +157,10 @@ struct Scenario {
   Value resolved;  ///< the document after all changes, defaults merged: what canonical_text and the pack hold
 };
 
+/// Reads a self-contained document (Library::resolve). Errors: every unknown key, wrong unit, contradiction, with spans.
+class Library;
+Result<Scenario> read_scenario(const Value& resolved, Library& library);
+
 /// The pipeline stage a change belongs to, by the key it patches.
 enum class Stage { ingest, lower, schedule, execute, serve };
 [[nodiscard]] std::string stage_name(Stage stage);
@@ -170,6 +175,13 @@ struct Change {
   Span span;
 };
 
+/// Patchable keys of a scenario and the stage each belongs to; unlisted keys cannot be patched.
+struct PatchableKey {
+  std::string_view path;
+  Stage stage;
+};
+[[nodiscard]] const std::vector<PatchableKey>& patchable_keys();
+
 /// Baseline and candidate documents, the candidate as changes of the baseline.
 struct Comparison {
   Value baseline;  ///< resolved document
@@ -179,5 +191,13 @@ struct Comparison {
   std::string candidate_path;
   std::string candidate_name;
 };
+
+/// Reads both sides; the candidate is `base:` + `changes:`, and `base` must be the baseline that was given. Errors:
+/// duplicate-id, patch-target (unknown or unpatchable key, stages mixed, two changes of one path), …
+Result<Comparison> read_comparison(const std::string& baseline_path, const std::string& candidate_path, Library& library);
+
+/// The baseline document with the changes (by index, in order) and then the fix patches applied.
+[[nodiscard]] Value apply_changes(const Value& baseline, const std::vector<Change>& changes,
+                                  const std::vector<std::size_t>& chosen, const std::vector<Value>& patches);
 
 }  // namespace plumbline::ingest

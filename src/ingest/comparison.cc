@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "ingest/files.h"
+#include "ingest/library.h"
+#include "ingest/scenario.h"
+
+namespace plumbline::ingest {
+
+const std::vector<PatchableKey>& patchable_keys() {
+  static const std::vector<PatchableKey> keys = {
+      {"models", Stage::ingest},
+      {"compile.shapes", Stage::lower},
+      {"compile.shapes.batch", Stage::lower},
+      {"compile.shapes.sequence", Stage::lower},
+      {"compile.shapes.pad", Stage::lower},
+      {"compile.fusion", Stage::lower},
+      {"compile.sparsity", Stage::lower},
+      {"precision", Stage::lower},
+      {"compile.dataflow", Stage::schedule},
+      {"compile.objective", Stage::schedule},
+      {"compile.constraints", Stage::schedule},
+      {"compile.residency", Stage::schedule},
+      {"dataflows", Stage::schedule},
+      {"accelerator", Stage::execute},
+      {"serving.batch.max", Stage::serve},
+      {"serving.batch.wait", Stage::serve},
+      {"serving.batch.group", Stage::serve},
+      {"serving.admission.queue", Stage::serve},
+      {"serving.clock", Stage::serve},
+      {"environment.ambient", Stage::serve},
+  };
+  return keys;
+}
+
+namespace {
+
+// Keys whose inside is free (their own readers check it): a patch may go below them.
+bool open_below(std::string_view key) {
+  return key == "accelerator" || key == "dataflows" || key == "compile.dataflow" || key == "precision";
+}
+
+const PatchableKey* patchable(std::string_view path) {
+  for (const auto& key : patchable_keys()) {
+    if (path == key.path) return &key;
+    if (open_below(key.path) && path.starts_with(key.path) && path.size() > key.path.size() && path[key.path.size()] == '.') return &key;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> patchable_names() {
+  std::vector<std::string> names;
+  for (const auto& key : patchable_keys()) names.emplace_back(key.path);
+  return names;
+}
+
+bool overlap(const std::string& a, const std::string& b) {
+  const auto inside = [](const std::string& outer, const std::string& inner) {
+    return inner == outer || (inner.starts_with(outer) && inner[outer.size()] == '.');
+  };
+  return inside(a, b) || inside(b, a);
+}
+
+void check_target(const PatchLeaf& leaf, Diagnostics& errors) {
+  constexpr const char* kFixed[] = {"traffic", "targets", "gate", "metric", "name", "owners", "plumbline"};
+  for (const char* fixed : kFixed) {
+    if (leaf.path == fixed || leaf.path.starts_with(std::string(fixed) + ".")) {
+      errors.push_back(make_error("patch-target", leaf.span, fmt::format("a change may not patch '{}'", leaf.path),
+                                  "traffic, targets, metric and gate are what both sides are judged by"));
+      return;
+    }
+  }
+  if (patchable(leaf.path) == nullptr) {
+    errors.push_back(make_error("patch-target", leaf.span, fmt::format("the patch names '{}', a key that no scenario has", leaf.path),
+                                suggest(leaf.path, patchable_names())));
+  }
+}
+
+std::optional<Stage> stage_of(const std::vector<PatchLeaf>& leaves, const Span& at, Diagnostics& errors) {
+  std::optional<Stage> stage;
+  for (const auto& leaf : leaves) {
+    const PatchableKey* key = patchable(leaf.path);
+    if (key == nullptr) return std::nullopt;
+    if (stage && *stage != key->stage) {
+      errors.push_back(make_error("bad-value", at, fmt::format("one change spans the stages {} and {}", stage_name(*stage), stage_name(key->stage)),
+                                  "split it: each change belongs to one stage"));
+      return std::nullopt;
+    }
+    stage = key->stage;
+  }
+  return stage;
+}
+
+Change read_change(const Value& item, Diagnostics& errors) {
+  Change change;
+  change.span = item.span;
+  MapReader map(item, "a change", errors);
+  if (const Value* v = map.require("id")) {
+    change.id = read_text(*v, errors).value_or("");
+    change.span = v->span;
+  }
+  if (const Value* v = map.find("owner")) change.owner = read_text(*v, errors).value_or("");
+  if (const Value* v = map.find("reason")) change.reason = read_text(*v, errors).value_or("");
+  const Value* patch = map.require("patch");
+  map.finish();
+  if (patch == nullptr) return change;
+  if (patch->kind != ValueKind::map || patch->entries.empty()) {
+    errors.push_back(make_error("wrong-type", patch->span, "patch must be a map of the keys it changes"));
+    return change;
+  }
+  change.patch = *patch;
+  const auto leaves = patch_leaves(change.patch);
+  for (const auto& leaf : leaves) check_target(leaf, errors);
+  if (const auto stage = stage_of(leaves, patch->span, errors)) change.stage = *stage;
+  return change;
+}
+
+void check_changes(const std::vector<Change>& changes, Diagnostics& errors) {
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (changes[i].id == changes[j].id) {
+        errors.push_back(make_error("duplicate-id", changes[i].span, fmt::format("the change id '{}' is used twice", changes[i].id),
+                                    fmt::format("it was first used at line {}", changes[j].span.line)));
+      }
+      for (const auto& a : patch_leaves(changes[i].patch)) {
+        for (const auto& b : patch_leaves(changes[j].patch)) {
+          if (!overlap(a.path, b.path)) continue;
+          errors.push_back(make_error("bad-value", a.span, fmt::format("the changes '{}' and '{}' both patch '{}'", changes[j].id, changes[i].id, a.path),
+                                      "each key belongs to one change, or attribution has no meaning"));
+        }
+      }
+    }
+  }
+}
+
+// A stored pack stands for the resolved document it was made from.
+Result<Value> read_side(const std::string& path, Library& library) {
+  if (std::filesystem::is_directory(path)) {
+    return library.read_document((std::filesystem::path(path) / "baseline.resolved.yaml").lexically_normal().string());
+  }
+  return library.read_document(path);
+}
+
+// A name patched by a map keeps its entry as the base: accelerator: ws-256 with {levels: …} is ws-256 with that changed.
+void open_name(Value& document, const Value& patch, std::string_view path, const char* name_key) {
+  const Value* over = patch.at_path(path);
+  const Value* old = document.at_path(path);
+  if (over == nullptr || old == nullptr || over->kind != ValueKind::map || old->kind != ValueKind::scalar) return;
+  if (over->find("base") != nullptr || over->find("default") != nullptr) return;
+  Value named = make_map({{name_key, *old}});
+  named.span = old->span;
+  document = merge_patch(document, make_at_path(path, std::move(named)));
+}
+
+Value patched(Value document, const Value& patch) {
+  open_name(document, patch, "accelerator", "base");
+  open_name(document, patch, "precision", "base");
+  open_name(document, patch, "compile.dataflow", "default");
+  return merge_patch(document, patch);
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return std::filesystem::equivalent(a, b, error) && !error;
+}
+
+}  // namespace
+
+Value apply_changes(const Value& baseline, const std::vector<Change>& changes, const std::vector<std::size_t>& chosen,
+                    const std::vector<Value>& patches) {
+  Value out = baseline;
+  for (const std::size_t i : chosen) out = patched(out, changes[i].patch);
+  for (const auto& patch : patches) out = patched(out, patch);
+  return out;
+}
+
+Result<Comparison> read_comparison(const std::string& baseline_path, const std::string& candidate_path, Library& library) {
+  constexpr std::size_t kMaxChanges = 12;
+  Comparison out;
+  out.baseline_path = baseline_path;
+  out.candidate_path = candidate_path;
+  PL_TRY(out.baseline, read_side(baseline_path, library));
+  PL_TRY(const Value candidate, library.read_document(candidate_path));
+  Diagnostics errors;
+  MapReader map(candidate, "the candidate", errors);
+  if (const Value* v = map.require("plumbline")) read_integer(*v, 1, 1, errors);
+  if (const Value* v = map.find("name")) out.candidate_name = read_text(*v, errors).value_or("");
+  if (const Value* v = map.find("state")) out.live = read_choice(*v, {"candidate", "live"}, errors).value_or("candidate") == "live";
+  const Value* base = map.require("base");
+  if (base != nullptr) {
+    const auto text = read_text(*base, errors);
+    const bool pack = std::filesystem::is_directory(baseline_path);
+    if (text && !pack && !same_file(beside(candidate_path, *text), baseline_path)) {
+      errors.push_back(make_error("bad-value", base->span, fmt::format("the candidate's base is '{}', but it is compared with '{}'", *text, baseline_path),
+                                  "give the base as the baseline, or correct base:"));
+    }
+  }
+  if (const Value* v = map.require("changes"); v != nullptr && expect_list(*v, "changes", errors)) {
+    if (v->items.size() > kMaxChanges) {
+      errors.push_back(make_error("too-large", v->span, fmt::format("{} changes; attribution is exact up to {}", v->items.size(), kMaxChanges)));
+    }
+    for (const auto& item : v->items) out.changes.push_back(read_change(item, errors));
+    if (errors.empty()) check_changes(out.changes, errors);
+  }
+  map.finish();
+  if (!errors.empty()) return errors;
+  return out;
+}
+
+}  // namespace plumbline::ingest

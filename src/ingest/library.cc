@@ -1,0 +1,201 @@
+#include "ingest/library.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/sha256.h"
+#include "ingest/files.h"
+#include "ingest/read_model.h"
+
+namespace plumbline::ingest {
+namespace {
+
+// An ONNX file carries its weights; 2 GiB is the wire format's own limit.
+constexpr std::uint64_t kMaxOnnxBytes = 2ULL << 30U;
+
+bool is_path(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".yaml"); }
+
+std::string singular(const std::string& folder) {
+  if (folder == "policies") return "policy";
+  if (folder == "energy") return "energy table";
+  return folder.substr(0, folder.size() - 1);
+}
+
+}  // namespace
+
+Library::Library(std::string catalog_root) : root_(std::move(catalog_root)) {}
+
+Result<std::string> Library::remember(const std::string& path, const std::string& shown, std::uint64_t max_bytes,
+                                      const Span& at) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto it = files_.find(shown); it != files_.end()) return it->second;
+  }
+  PL_TRY(std::string bytes, read_file(path, max_bytes, at));
+  const std::lock_guard lock(mutex_);
+  files_[shown] = bytes;
+  return bytes;
+}
+
+Result<Value> Library::read_document(const std::string& path, const Span& at) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto it = documents_.find(path); it != documents_.end()) return it->second;
+  }
+  PL_TRY(std::string text, remember(path, path, kMaxYamlBytes, at));
+  PL_TRY(Value value, parse_yaml(std::make_shared<const Source>(Source{path, std::move(text)})));
+  const std::lock_guard lock(mutex_);
+  documents_[path] = value;
+  return value;
+}
+
+std::vector<std::string> Library::names(const std::string& kind_folder) const {
+  std::vector<std::string> out;
+  std::error_code error;
+  for (const auto& item : std::filesystem::directory_iterator(root_ + "/" + kind_folder, error)) {
+    if (item.path().extension() == ".yaml") out.push_back(item.path().stem().string());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+Result<Value> Library::entry(const std::string& kind_folder, const std::string& name, const Span& at) {
+  if (is_path(name)) {
+    return read_document(at.source ? beside(at.source->name, name) : name, at);
+  }
+  const auto known = names(kind_folder);
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    return make_error("unknown-name", at, fmt::format("no {} '{}' in the catalogue", singular(kind_folder), name),
+                      suggest(name, known));
+  }
+  const std::string shown = fmt::format("catalog/{}/{}.yaml", kind_folder, name);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto it = documents_.find(shown); it != documents_.end()) return it->second;
+  }
+  PL_TRY(std::string text, remember(fmt::format("{}/{}/{}.yaml", root_, kind_folder, name), shown, kMaxYamlBytes, at));
+  PL_TRY(Value value, parse_yaml(std::make_shared<const Source>(Source{shown, std::move(text)})));
+  const std::lock_guard lock(mutex_);
+  documents_[shown] = value;
+  return value;
+}
+
+Status Library::inline_name(Value& document, const std::string& key, const std::string& folder) {
+  Value* value = document.find(key);
+  if (value == nullptr) return Done{};
+  if (value->kind == ValueKind::scalar) {
+    PL_TRY(*value, entry(folder, value->text, value->span));
+  }
+  // {base: ws-256, …}: the named entry with the other keys merged over it.
+  for (int depth = 0; value->kind == ValueKind::map && value->find("base") != nullptr; ++depth) {
+    const Value base_name = *value->find("base");
+    if (base_name.kind != ValueKind::scalar || depth > 8) {
+      return make_error("bad-value", base_name.span, "base must be a name of the catalogue or a path, at most 8 deep");
+    }
+    PL_TRY(Value base, entry(folder, base_name.text, base_name.span));
+    Value over = *value;
+    std::erase_if(over.entries, [](const Entry& e) { return e.key == "base"; });
+    *value = merge_patch(base, over);
+  }
+  return Done{};
+}
+
+Status Library::inline_accelerator(Value& document) {
+  PL_TRY_STATUS(inline_name(document, "accelerator", "accelerators"));
+  Value* accelerator = document.find("accelerator");
+  if (accelerator == nullptr || accelerator->kind != ValueKind::map) return Done{};
+  return inline_name(*accelerator, "energy", "energy");
+}
+
+Status Library::inline_models(Value& document) {
+  Value* models = document.find("models");
+  if (models == nullptr || models->kind != ValueKind::list) return Done{};
+  for (auto& model : models->items) {
+    if (model.kind != ValueKind::map) continue;
+    Value* name = model.find("catalog");
+    if (name == nullptr || name->kind != ValueKind::scalar) continue;
+    PL_TRY(Value graph_document, entry("models", name->text, name->span));
+    Entry* slot = nullptr;
+    for (auto& e : model.entries) {
+      if (e.key == "catalog") slot = &e;
+    }
+    slot->key = "document";
+    slot->value = std::move(graph_document);
+  }
+  return Done{};
+}
+
+Status Library::inline_dataflows(Value& document) {
+  Value all = make_map({});
+  for (const auto& name : names("dataflows")) {
+    PL_TRY(Value flow, entry("dataflows", name, {}));
+    all.entries.push_back({name, flow.span, std::move(flow)});
+  }
+  // A scenario's own dataflows stand beside the catalogue's and win by name.
+  if (Value* own = document.find("dataflows"); own != nullptr && own->kind == ValueKind::map) {
+    for (auto& item : own->entries) {
+      if (item.value.kind != ValueKind::scalar) continue;
+      PL_TRY(item.value, entry("dataflows", item.value.text, item.value.span));
+    }
+    *own = merge_patch(all, *own);
+  } else if (own == nullptr) {
+    document.entries.push_back({"dataflows", {}, std::move(all)});
+  }
+  return Done{};
+}
+
+Result<Value> Library::resolve(const Value& document) {
+  Value out = document;
+  PL_TRY_STATUS(inline_accelerator(out));
+  PL_TRY_STATUS(inline_models(out));
+  PL_TRY_STATUS(inline_dataflows(out));
+  PL_TRY_STATUS(inline_name(out, "precision", "policies"));
+  if (out.find("gate") == nullptr) out.entries.push_back({"gate", out.span, make_scalar("default")});
+  PL_TRY_STATUS(inline_name(out, "gate", "gates"));
+  return out;
+}
+
+Result<std::shared_ptr<const Graph>> Library::graph(const Value& model) {
+  if (const Value* document = model.find("document")) {
+    const std::string key = canonical_text(*document);
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto it = graphs_.find(key); it != graphs_.end()) return it->second;
+    }
+    PL_TRY(Graph graph, read_model_yaml(*document));
+    auto shared = std::make_shared<const Graph>(std::move(graph));
+    const std::lock_guard lock(mutex_);
+    return graphs_[key] = shared;
+  }
+  const Value* path = model.find("onnx");
+  if (path == nullptr || path->kind != ValueKind::scalar) {
+    return make_error("missing-key", model.span, "a model needs 'catalog' or 'onnx'");
+  }
+  const std::string file = path->span.source ? beside(path->span.source->name, path->text) : path->text;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto it = graphs_.find(file); it != graphs_.end()) return it->second;
+  }
+  PL_TRY(std::string bytes, remember(file, file, kMaxOnnxBytes, path->span));
+  PL_TRY(Graph graph, read_onnx(file, bytes));
+  auto shared = std::make_shared<const Graph>(std::move(graph));
+  const std::lock_guard lock(mutex_);
+  return graphs_[file] = shared;
+}
+
+std::vector<InputFile> Library::inputs() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<InputFile> out;
+  for (const auto& [path, bytes] : files_) out.push_back({path, sha256(bytes)});
+  return out;
+}
+
+std::string Library::bytes_of(const std::string& shown_path) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = files_.find(shown_path);
+  return it == files_.end() ? std::string() : it->second;
+}
+
+}  // namespace plumbline::ingest
