@@ -110,7 +110,6 @@ RoundParameters make_parameters(const RoundSpec& spec, RoundOutput output) {
     p.nan_result[negative] = result(judge(nan));
   }
   p.nan_is_lost = !format.has_nan();
-  p.value_scale = std::ldexp(1.0F, 127 - format.bias);
   const int cap_exponent = 127 + format.max_exponent() + 2;
   const bool magic = format.fraction_bits >= 1 && format.fraction_bits <= 22 &&
                      cap_exponent + 23 - format.fraction_bits <= 254 &&

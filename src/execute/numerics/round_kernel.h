@@ -27,7 +27,6 @@ struct RoundParameters {
   bool overflow_saturates[2];
   bool infinity_saturates;
   bool nan_is_lost;
-  float value_scale;            ///< 2^(127 - bias): makes a magnitude code, read as binary32, its value
   std::uint32_t magnitude_cap;  ///< binary32 bits of a power of two that surely overflows; 0: magic path barred
   int random_bits;
   BlockKey key;

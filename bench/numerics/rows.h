@@ -1,0 +1,32 @@
+#pragma once
+// Benchmark rows: each topic's file offers one function that measures and returns its rows.
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plumbline::bench {
+
+/// One measured number; the key ends in its unit (gelem_s: 10^9 elements per second; ratio: of two rates).
+struct Row {
+  std::string key;
+  double value;
+};
+using Rows = std::vector<Row>;
+
+/// Whether a topic should be measured; rows whose keys do not contain the filter may be skipped.
+using Filter = std::function<bool(std::string_view key)>;
+
+/// round_* and mx_* rows: rounding and block quantization of float32 tensors, with memcpy measured in the same loop.
+Rows round_rows(const Filter& wanted);
+
+/// Wall seconds of one call.
+template <class Body>
+double seconds_of(const Body& body) {
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace plumbline::bench
