@@ -53,14 +53,15 @@ struct Tensor {
   std::string name;
   ElementType type = ElementType::undefined;
   std::optional<std::vector<Dimension>> shape;  ///< declared shape; absent when not stated
-  bool parameter = false;                       ///< an initializer or Constant node: a part of the model, not of a request
-  bool has_data = false;                        ///< the file carries its values (false in topology-only models)
+  bool parameter = false;  ///< an initializer or Constant node: a part of the model, not of a request
+  bool has_data = false;   ///< the file carries its values (false in topology-only models)
   std::optional<std::vector<std::int64_t>> value;  ///< small integer constants, for shape arithmetic
   std::optional<std::vector<double>> real_value;   ///< small floating constants, for shape arithmetic (Resize scales)
   Span span;
 };
 
-/// ConstantOfShape carries its tensor attribute as two scalars: `value` (integer or real) and `value_type` (ElementType).
+/// ConstantOfShape carries its tensor attribute as two scalars: `value` (integer or real) and `value_type`
+/// (ElementType).
 using Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
                                std::vector<std::string>>;
 
@@ -68,8 +69,8 @@ struct Node {
   std::string op;      ///< operator, e.g. "MatMul"
   std::string domain;  ///< "" for the standard domain
   std::string name;
-  std::string layer_class;  ///< stated by a catalogue model ("ffn"); empty: lower/ derives it
-  std::vector<TensorId> inputs;   ///< an invalid id is an omitted optional input
+  std::string layer_class;       ///< stated by a catalogue model ("ffn"); empty: lower/ derives it
+  std::vector<TensorId> inputs;  ///< an invalid id is an omitted optional input
   std::vector<TensorId> outputs;
   std::map<std::string, Attribute> attributes;
   Span span;
@@ -93,7 +94,7 @@ using Bindings = std::map<std::string, std::int64_t>;
 /// A graph whose every tensor that lower/ needs has a static shape.
 struct ShapedGraph {
   Graph graph;
-  std::vector<std::optional<Shape>> shapes;                  ///< by TensorId
+  std::vector<std::optional<Shape>> shapes;                      ///< by TensorId
   std::vector<std::optional<std::vector<std::int64_t>>> values;  ///< known integer contents, by TensorId
   [[nodiscard]] const Shape& shape(TensorId id) const { return *shapes[id.at()]; }
 };
