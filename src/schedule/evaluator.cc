@@ -1,0 +1,352 @@
+#include "schedule/evaluator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "schedule/transfer.h"
+
+namespace plumbline::schedule {
+namespace {
+
+using lower::Operand;
+using lower::Role;
+
+Diagnostic bad(std::string message, std::string help = {}) {
+  return make_error("bad-value", Span{}, std::move(message), std::move(help));
+}
+
+/// Axes of one operand into a Projection.
+Status project(const lower::Einsum& einsum, const Operand& operand, Projection& out) {
+  out = {};
+  for (const lower::Axis& axis : operand.axes) {
+    if (axis.empty()) return bad(fmt::format("operand '{}' has an axis without dimensions", operand.name));
+    WindowAxis window;
+    for (const lower::AxisTerm& term : axis) {
+      if (term.dim < 0 || term.dim >= einsum.rank() || term.coefficient < 1) {
+        return bad(fmt::format("operand '{}' addresses dimension {} with coefficient {}", operand.name, term.dim,
+                               term.coefficient),
+                   "coefficients count from 1");
+      }
+      if (((out.relevant >> term.dim) & 1U) != 0) {
+        return make_error("unsupported", Span{},
+                          fmt::format("operand '{}' uses dimension '{}' twice", operand.name,
+                                      einsum.dim_names[static_cast<std::size_t>(term.dim)]));
+      }
+      out.relevant |= 1U << term.dim;
+      window.dims[static_cast<std::size_t>(window.terms)] = term.dim;
+      window.coefficients[static_cast<std::size_t>(window.terms++)] = term.coefficient;
+    }
+    if (window.terms == 1) {
+      out.flat |= 1U << axis[0].dim;
+      continue;
+    }
+    if (operand.role == Role::outputs) {
+      return make_error("unsupported", Span{}, fmt::format("outputs '{}' slide along an axis", operand.name));
+    }
+    if (window.terms == 2) window.pair = make_window(window.coefficients[0], window.coefficients[1]);
+    out.pairs_only = out.pairs_only && window.terms == 2;
+    out.axes[static_cast<std::size_t>(out.windows++)] = window;
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Status Evaluator::prepare_projections() {
+  const int rank = einsum_.rank();
+  if (rank < 1 || rank > lower::kMaxDims) return bad(fmt::format("a kernel of {} dimensions", rank));
+  macs_ = 1;
+  for (int d = 0; d < rank; ++d) {
+    const std::int64_t size = einsum_.dims[static_cast<std::size_t>(d)];
+    const std::string& name = einsum_.dim_names[static_cast<std::size_t>(d)];
+    if (size < 1) return bad(fmt::format("dimension '{}' has size {}", name, size));
+    if (__builtin_mul_overflow(macs_, size, &macs_)) {
+      return make_error("overflow", Span{},
+                        fmt::format("more than 2^63 - 1 multiply-accumulates at dimension '{}'", name));
+    }
+  }
+  const auto& operands = einsum_.operands;
+  if (operands.empty() || operands.size() > kMaxOperands) {
+    return make_error("unsupported", Span{}, fmt::format("a kernel of {} operands", operands.size()),
+                      fmt::format("at most {}", kMaxOperands));
+  }
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const bool last = i + 1 == operands.size();
+    if ((operands[i].role == Role::outputs) != last) return bad("the outputs are not the last operand");
+    if (operands[i].bits < 1 || operands[i].partial_bits < 1)
+      return bad(fmt::format("operand '{}' has no bits", operands[i].name));
+    PL_TRY_STATUS(project(einsum_, operands[i], projections_[i]));
+  }
+  return Done{};
+}
+
+Status Evaluator::prepare_fan_out() {
+  const auto& levels = hierarchy_.levels;
+  if (levels.empty() || levels.size() > kMaxLevels) {
+    return bad(fmt::format("a hierarchy of {} levels", levels.size()), fmt::format("1 to {} levels", kMaxLevels));
+  }
+  if (hierarchy_.macs_per_cycle < 1) return bad("no multiply-accumulate in a cycle");
+  for (std::size_t l = 0; l < levels.size(); ++l) {
+    const bool last = l + 1 == levels.size();
+    const StorageLevel& outer = levels[l];
+    const std::int64_t instances = last ? hierarchy_.mac_units : levels[l + 1].instances;
+    const std::int64_t mesh_x = last ? hierarchy_.mac_mesh_x : levels[l + 1].mesh_x;
+    const std::string inner = last ? "the MAC units" : fmt::format("level '{}'", levels[l + 1].name);
+    if (outer.instances < 1 || outer.mesh_x < 1 || outer.instances % outer.mesh_x != 0) {
+      return bad(
+          fmt::format("level '{}' has {} instances on a mesh {} wide", outer.name, outer.instances, outer.mesh_x));
+    }
+    if (instances < 1 || mesh_x < 1 || instances % mesh_x != 0 || mesh_x % outer.mesh_x != 0 ||
+        (instances / mesh_x) % (outer.instances / outer.mesh_x) != 0) {
+      return bad(fmt::format("{} ({} on a mesh {} wide) do not divide among the instances of level '{}'", inner,
+                             instances, mesh_x, outer.name));
+    }
+    fan_out_.x[l] = mesh_x / outer.mesh_x;
+    fan_out_.y[l] = instances / mesh_x / (outer.instances / outer.mesh_x);
+    for (const auto& rate : {outer.read_bits_per_cycle, outer.write_bits_per_cycle}) {
+      if (rate && !(*rate > 0))
+        return bad(fmt::format("level '{}' has a bandwidth of {} bits a cycle", outer.name, *rate));
+      bandwidths_ = bandwidths_ || rate.has_value();
+    }
+    if (outer.capacity_bits && *outer.capacity_bits < 0)
+      return bad(fmt::format("level '{}' has a negative capacity", outer.name));
+    capacities_ = capacities_ || outer.capacity_bits.has_value();
+  }
+  return Done{};
+}
+
+Result<Evaluator> Evaluator::prepare(const lower::Einsum& einsum, const Hierarchy& hierarchy) {
+  Evaluator evaluator;
+  evaluator.einsum_ = einsum;
+  evaluator.hierarchy_ = hierarchy;
+  PL_TRY_STATUS(evaluator.prepare_projections());
+  PL_TRY_STATUS(evaluator.prepare_fan_out());
+  return evaluator;
+}
+
+std::int64_t Evaluator::tile_words(const Nest& nest, int level, std::size_t operand) const {
+  const Projection& p = projections_[operand];
+  const auto& extent = nest.extent[static_cast<std::size_t>(level)];
+  std::int64_t words = 1;
+  for (int d = 0; d < nest.rank; ++d) {
+    if (((p.flat >> d) & 1U) != 0) words *= extent[static_cast<std::size_t>(d)];
+  }
+  for (int w = 0; w < p.windows; ++w) {
+    const std::int64_t along = axis_elements(p.axes[static_cast<std::size_t>(w)], extent);
+    if (along < 0) return -1;
+    words *= along;
+  }
+  return words;
+}
+
+bool Evaluator::transfer(const Nest& nest, int outer, int inner, std::size_t operand, Transfer& out) const {
+  const Boundary at{inner, nest.first[static_cast<std::size_t>(outer)], nest.first[static_cast<std::size_t>(inner)]};
+  const bool latched = inner < nest.levels;
+  const Projection& p = projections_[operand];
+  if (nest.ragged == 0 && p.pairs_only && transfer_perfect(nest, at, p, latched, out)) return true;
+  return transfer_any(nest, at, p, latched, out);
+}
+
+Verdict Evaluator::count_operand(const Nest& nest, const Mapping& mapping, std::size_t operand, Tally& tally) const {
+  const bool outputs = operand + 1 == einsum_.operands.size();
+  int keeper = -1;
+  for (int l = 0; l <= nest.levels; ++l) {
+    if (l < nest.levels && !mapping.levels[static_cast<std::size_t>(l)].keeps_operand(operand)) continue;
+    Transfer moved;
+    if (keeper >= 0) {
+      if (!transfer(nest, keeper, l, operand, moved)) return {Fault::too_many_loops, l, static_cast<int>(operand)};
+      OperandTally& up = tally.levels[static_cast<std::size_t>(keeper)][operand];
+      up.inner = l;
+      up.down = moved;
+      up.updates = outputs ? moved.merged : 0;
+      up.reads = outputs ? moved.merged - moved.first_merged : moved.merged;
+    }
+    if (l == nest.levels) break;
+    OperandTally& here = tally.levels[static_cast<std::size_t>(l)][operand];
+    here.fills = keeper < 0 ? 0 : outputs ? moved.delivered - moved.first_delivered : moved.delivered;
+    here.tile = tile_words(nest, l, operand);
+    if (here.tile < 0) return {Fault::too_many_loops, l, static_cast<int>(operand)};
+    keeper = l;
+  }
+  return {};
+}
+
+/// Bits of one stored element. Outputs are narrow only where nothing but finished sums arrives.
+std::int64_t Evaluator::stored_bits(const Tally& tally, const Nest& nest, int level, std::size_t operand) const {
+  const Operand& what = einsum_.operands[operand];
+  if (operand + 1 != einsum_.operands.size()) return what.bits;
+  const OperandTally& here = tally.levels[static_cast<std::size_t>(level)][operand];
+  bool partial = here.fills > 0 || here.reads > 0;
+  const int outside = nest.first[static_cast<std::size_t>(level)];
+  for (int i = 0; i < outside && !partial; ++i) {  // another instance holds another part of the sum
+    const NestLoop& loop = nest.loops[static_cast<std::size_t>(i)];
+    partial = loop.spatial && ((projections_[operand].relevant >> loop.dim) & 1U) == 0;
+  }
+  return partial ? std::max(what.bits, what.partial_bits) : what.bits;
+}
+
+Verdict Evaluator::check_capacity(const Mapping& mapping, const Tally& tally) const {
+  const std::size_t operands = einsum_.operands.size();
+  for (int l = 0; l < levels(); ++l) {
+    const auto& capacity = hierarchy_.levels[static_cast<std::size_t>(l)].capacity_bits;
+    if (!capacity) continue;
+    __int128 bits = 0;
+    for (std::size_t o = 0; o < operands; ++o) {
+      if (mapping.levels[static_cast<std::size_t>(l)].keeps_operand(o))
+        bits += tally.levels[static_cast<std::size_t>(l)][o].write_bits;
+    }
+    if (bits > *capacity)
+      return {Fault::beyond_tile, l, 0, static_cast<std::int64_t>(std::min<__int128>(bits, INT64_MAX)), *capacity};
+  }
+  return {};
+}
+
+/// Bits moved and the largest throttled time.
+void Evaluator::find_time(const Mapping& mapping, const Nest& nest, Tally& tally) const {
+  const std::int64_t rate = hierarchy_.macs_per_cycle;
+  tally.cycles_overlapped = (tally.compute_steps + rate - 1) / rate;
+  tally.binding_level = -1;
+  if (!bandwidths_) return;
+  for (int l = 0; l < nest.levels; ++l) {
+    const StorageLevel& level = hierarchy_.levels[static_cast<std::size_t>(l)];
+    if (!level.read_bits_per_cycle && !level.write_bits_per_cycle) continue;
+    double read = 0;
+    double written = 0;
+    for (std::size_t o = 0; o < einsum_.operands.size(); ++o) {
+      if (!mapping.levels[static_cast<std::size_t>(l)].keeps_operand(o)) continue;
+      read += static_cast<double>(tally.levels[static_cast<std::size_t>(l)][o].read_bits);
+      written += static_cast<double>(tally.levels[static_cast<std::size_t>(l)][o].write_bits);
+    }
+    const auto used = static_cast<double>(tally.used[static_cast<std::size_t>(l)]);
+    const double cycles =
+        std::ceil(std::max(level.read_bits_per_cycle ? read / (*level.read_bits_per_cycle * used) : 0.0,
+                           level.write_bits_per_cycle ? written / (*level.write_bits_per_cycle * used) : 0.0));
+    if (cycles > static_cast<double>(tally.cycles_overlapped)) {
+      tally.cycles_overlapped = cycles < 0x1p63 ? static_cast<std::int64_t>(cycles) : INT64_MAX;
+      tally.binding_level = l;
+    }
+  }
+}
+
+Verdict Evaluator::flatten_mapping(const Mapping& mapping, Nest& nest) const {
+  nest.levels = levels();
+  Verdict verdict = flatten(einsum_, fan_out_, mapping, nest);
+  if (!verdict.ok()) return verdict;
+  std::uint32_t homes = 0;
+  for (const LevelNest& level : mapping.levels) homes |= level.keeps;
+  for (std::size_t o = 0; o < einsum_.operands.size(); ++o) {
+    if (((homes >> o) & 1U) == 0) return {Fault::no_home, 0, static_cast<int>(o)};
+  }
+  return verdict;
+}
+
+Verdict Evaluator::evaluate(const Mapping& mapping, Tally& tally) const {
+  Nest nest;
+  Verdict verdict = flatten_mapping(mapping, nest);
+  if (!verdict.ok()) return verdict;
+  tally.macs = macs_;
+  tally.compute_steps = 1;
+  tally.used.fill(1);
+  if (nest.ragged == 0) {
+    tally.compute_steps = macs_ / nest.copies[static_cast<std::size_t>(nest.levels)];
+    for (int l = 0; l < nest.levels; ++l)
+      tally.used[static_cast<std::size_t>(l)] = nest.copies[static_cast<std::size_t>(l)];
+  } else {
+    for (int d = 0; d < nest.rank; ++d) {
+      // Steps: all temporal digits of the first instance. Instances in use: all spatial digits at the first step.
+      tally.compute_steps *= idle_sums(nest, {nest.levels, 0, nest.count}, d, {nest.count, -1}).held_merged;
+      for (int l = 0; l < nest.levels; ++l) {
+        const int end = nest.first[static_cast<std::size_t>(l)];
+        tally.used[static_cast<std::size_t>(l)] *= idle_sums(nest, {l, end, end}, d, {0, -1}).held;
+      }
+    }
+  }
+  for (std::size_t o = 0; o < einsum_.operands.size(); ++o) {
+    verdict = count_operand(nest, mapping, o, tally);
+    if (!verdict.ok()) return verdict;
+  }
+  // Widths need the counts; capacities need the widths. write_bits carries the tile's bits in between.
+  for (int l = 0; l < nest.levels; ++l) {
+    for (std::size_t o = 0; o < einsum_.operands.size(); ++o) {
+      if (!mapping.levels[static_cast<std::size_t>(l)].keeps_operand(o)) continue;
+      OperandTally& here = tally.levels[static_cast<std::size_t>(l)][o];
+      here.read_bits = stored_bits(tally, nest, l, o);
+      if (__builtin_mul_overflow(here.tile, here.read_bits, &here.write_bits))
+        return {Fault::overflow, l, static_cast<int>(o)};
+    }
+  }
+  if (capacities_) {
+    verdict = check_capacity(mapping, tally);
+    if (!verdict.ok()) return verdict;
+  }
+  for (int l = 0; l < nest.levels; ++l) {
+    for (std::size_t o = 0; o < einsum_.operands.size(); ++o) {
+      if (!mapping.levels[static_cast<std::size_t>(l)].keeps_operand(o)) continue;
+      OperandTally& here = tally.levels[static_cast<std::size_t>(l)][o];
+      const std::int64_t width = here.read_bits;
+      std::int64_t written = 0;
+      if (__builtin_mul_overflow(here.reads, width, &here.read_bits) ||
+          __builtin_add_overflow(here.fills, here.updates, &written) ||
+          __builtin_mul_overflow(written, width, &here.write_bits)) {
+        return {Fault::overflow, l, static_cast<int>(o)};
+      }
+    }
+  }
+  find_time(mapping, nest, tally);
+  return {};
+}
+
+Result<Transfer> Evaluator::transfer_between(const Mapping& mapping, int outer, int inner, std::size_t operand) const {
+  PL_CHECK(outer >= 0 && outer < inner && inner <= levels() && operand < einsum_.operands.size());
+  Nest nest;
+  const Verdict verdict = flatten_mapping(mapping, nest);
+  if (!verdict.ok()) return explain(verdict);
+  Transfer moved;
+  if (!transfer(nest, outer, inner, operand, moved))
+    return explain({Fault::too_many_loops, inner, static_cast<int>(operand)});
+  return moved;
+}
+
+Diagnostic Evaluator::explain(const Verdict& v) const {
+  const auto level_name = [&](int l) {
+    return l >= 0 && l < levels() ? hierarchy_.levels[static_cast<std::size_t>(l)].name : std::string("the MACs");
+  };
+  const auto dim_name = [&](int d) {
+    return d >= 0 && d < einsum_.rank() ? einsum_.dim_names[static_cast<std::size_t>(d)] : fmt::format("#{}", d);
+  };
+  switch (v.fault) {
+    case Fault::none:
+      break;
+    case Fault::malformed:
+      return bad(fmt::format("the loop over '{}' of {} trips at level '{}' is malformed", dim_name(v.subject), v.wanted,
+                             level_name(v.level)),
+                 "one nest per level; trips count from 1; temporal loops stand before spatial ones");
+    case Fault::no_home:
+      return bad(
+          fmt::format("operand '{}' is kept nowhere", einsum_.operands[static_cast<std::size_t>(v.subject)].name));
+    case Fault::not_covered:
+      return bad(fmt::format("the loops over '{}' cover {} of {}", dim_name(v.subject), v.wanted, v.limit));
+    case Fault::beyond_mesh:
+      return make_error("does-not-fit", Span{},
+                        fmt::format("{} copies along {} below level '{}', where the mesh has {}", v.wanted,
+                                    v.subject == 0 ? "x" : "y", level_name(v.level), v.limit));
+    case Fault::beyond_tile:
+      return make_error(
+          "does-not-fit", Span{},
+          fmt::format("tiles of {} bits at level '{}', which holds {}", v.wanted, level_name(v.level), v.limit));
+    case Fault::too_many_loops:
+      return make_error(
+          "too-large", Span{},
+          fmt::format("more loops or a wider window than can be counted at level '{}'", level_name(v.level)),
+          fmt::format("at most {} loops of more than one trip", kMaxLoops));
+    case Fault::overflow:
+      return make_error("overflow", Span{},
+                        fmt::format("more than 2^63 - 1 bits or cycles at level '{}'", level_name(v.level)));
+  }
+  PL_CHECK(false);
+  return bad("");
+}
+
+}  // namespace plumbline::schedule
