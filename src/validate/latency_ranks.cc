@@ -68,12 +68,15 @@ void LatencyRanks::percentiles(std::span<const std::uint8_t> member, std::span<c
 }
 
 std::int64_t LatencyRanks::within_bin(std::span<const std::uint8_t> member, std::size_t bin, std::size_t rank) {
-  candidates_.clear();
+  // Every slot is written and kept only if it counts: keys are as good as random, so a branch would often miss.
+  candidates_.resize(bin_begin_[bin + 1] - bin_begin_[bin]);
+  std::size_t kept = 0;
   for (std::uint32_t i = bin_begin_[bin]; i < bin_begin_[bin + 1]; ++i) {
-    if (member[key_by_bin_[i]] != 0) candidates_.push_back(by_bin_[i]);
+    candidates_[kept] = by_bin_[i];
+    kept += member[key_by_bin_[i]];
   }
   const auto nth = candidates_.begin() + static_cast<std::ptrdiff_t>(rank);
-  std::nth_element(candidates_.begin(), nth, candidates_.end());
+  std::nth_element(candidates_.begin(), nth, candidates_.begin() + static_cast<std::ptrdiff_t>(kept));
   return *nth;
 }
 

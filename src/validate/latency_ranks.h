@@ -13,8 +13,8 @@ class LatencyRanks {
   /// `keys[i]` < `key_count` is the key of `latencies[i]` >= 0.
   LatencyRanks(std::span<const std::int64_t> latencies, std::span<const std::uint32_t> keys, std::size_t key_count);
 
-  /// LoadGen's percentiles (statistics.h) over the latencies of the keys with `member[key]` != 0, one for each of the
-  /// ascending `ps`; -1 each when there are none.
+  /// LoadGen's percentiles (statistics.h) over the latencies of the keys with `member[key]` 1 and not 0, one for each
+  /// of the ascending `ps`; -1 each when there are none.
   void percentiles(std::span<const std::uint8_t> member, std::span<const double> ps, std::span<std::int64_t> out);
 
  private:

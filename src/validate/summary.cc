@@ -153,36 +153,58 @@ void count_services(const serve::ArrivalTrace& trace, const serve::Run& run, Sum
   }
 }
 
-/// Services over every choice of one or any model, profile and phase.
+/// One choice of model, profile and phase; the count itself stands for any.
+struct Choice {
+  std::size_t model;
+  std::size_t profile;
+  std::size_t phase;
+};
+
+Service service_over(const Choice& choice, const Summary& summary, LatencyRanks& ranks,
+                     std::vector<std::uint8_t>& member) {
+  Service service;
+  std::size_t key = 0;
+  for (std::size_t model = 0; model < summary.models; ++model) {
+    for (std::size_t profile = 0; profile < summary.profiles; ++profile) {
+      for (std::size_t phase = 0; phase < std::size_t{kPhases}; ++phase, ++key) {
+        const bool in = (choice.model == summary.models || choice.model == model) &&
+                        (choice.profile == summary.profiles || choice.profile == profile) &&
+                        (choice.phase == std::size_t{kPhases} || choice.phase == phase);
+        member[key] = in ? 1 : 0;
+        if (!in) continue;
+        service.offered += summary.services[key].offered;
+        service.completed += summary.services[key].completed;
+        service.lost += summary.services[key].lost;
+      }
+    }
+  }
+  constexpr std::array<double, 3> kPs = {0.50, 0.95, 0.99};
+  std::array<std::int64_t, 3> values{};
+  ranks.percentiles(member, kPs, values);
+  service.p50_ns = values[0];
+  service.p95_ns = values[1];
+  service.p99_ns = values[2];
+  return service;
+}
+
+/// Services over every choice of one or any model, profile and phase. Where there is only one, any is the same.
 void fill_margins(const Walk& walk, Summary& summary) {
   const std::size_t keys = summary.services.size();
   LatencyRanks ranks(walk.latencies, walk.keys, keys);
-  constexpr std::array<double, 3> kPs = {0.50, 0.95, 0.99};
   std::vector<std::uint8_t> member(keys);
-  summary.margins.reserve((summary.models + 1) * (summary.profiles + 1) * (kPhases + 1));
+  const std::size_t per_profile = kPhases + 1;
+  const std::size_t per_model = (summary.profiles + 1) * per_profile;
   for (std::size_t model = 0; model <= summary.models; ++model) {
     for (std::size_t profile = 0; profile <= summary.profiles; ++profile) {
-      for (std::size_t phase = 0; phase <= std::size_t{kPhases}; ++phase) {
-        Service service;
-        for (std::size_t key = 0; key < keys; ++key) {
-          const std::size_t key_phase = key % kPhases;
-          const std::size_t key_profile = key / kPhases % summary.profiles;
-          const std::size_t key_model = key / kPhases / summary.profiles;
-          const bool in = (model == summary.models || model == key_model) &&
-                          (profile == summary.profiles || profile == key_profile) &&
-                          (phase == std::size_t{kPhases} || phase == key_phase);
-          member[key] = in ? 1 : 0;
-          if (!in) continue;
-          service.offered += summary.services[key].offered;
-          service.completed += summary.services[key].completed;
-          service.lost += summary.services[key].lost;
+      for (std::size_t phase = 0; phase < per_profile; ++phase) {
+        const std::size_t here = summary.margins.size();
+        if (summary.models == 1 && model == 1) {
+          summary.margins.push_back(Service(summary.margins[here - per_model]));
+        } else if (summary.profiles == 1 && profile == 1) {
+          summary.margins.push_back(Service(summary.margins[here - per_profile]));
+        } else {
+          summary.margins.push_back(service_over({model, profile, phase}, summary, ranks, member));
         }
-        std::array<std::int64_t, 3> values{};
-        ranks.percentiles(member, kPs, values);
-        service.p50_ns = values[0];
-        service.p95_ns = values[1];
-        service.p99_ns = values[2];
-        summary.margins.push_back(service);
       }
     }
   }
