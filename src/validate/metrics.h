@@ -11,10 +11,10 @@ namespace plumbline::validate {
 
 /// A slice of a run; what is absent is summed over. `layer` indexes CostTable::layer_classes.
 struct Selector {
-  std::optional<std::size_t> model;
-  std::optional<std::size_t> layer;
-  std::optional<std::size_t> profile;
-  std::optional<std::size_t> phase;  ///< serve::LoadPhase of the scheduled arrival
+  std::optional<std::size_t> model = std::nullopt;
+  std::optional<std::size_t> layer = std::nullopt;
+  std::optional<std::size_t> profile = std::nullopt;
+  std::optional<std::size_t> phase = std::nullopt;  ///< serve::LoadPhase of the scheduled arrival
 };
 
 struct MetricRow {
