@@ -19,83 +19,6 @@ HWY_BEFORE_NAMESPACE();
 namespace plumbline::numerics {
 namespace HWY_NAMESPACE {
 
-struct Tally {
-  std::uint64_t nan = 0, infinity = 0, overflow = 0, saturated = 0, inexact = 0;
-  std::uint64_t zero = 0, zero_in = 0, below_normal = 0;  // by magnitude code; zero_in by input
-};
-
-/// A 32-bit vector of one constant or another by the sign of `bits`.
-HWY_INLINE VU by_sign(VU bits, const std::uint32_t (&values)[2]) {
-  const DU d;
-  const auto negative = hn::MaskFromVec(hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(DI(), bits))));
-  return hn::IfThenElse(negative, hn::Set(d, values[1]), hn::Set(d, values[0]));
-}
-
-/// The binary32 bits of magnitude codes. Subnormals of the format get the least normal's exponent and lose its hidden
-/// bit by subtraction: never a binary32 subnormal in arithmetic, which costs some CPUs a hundred cycles.
-HWY_INLINE VU value_bits(const RoundParameters& p, VU code, MU below_normal) {
-  const DU d;
-  const DF df;
-  const VU placed = hn::ShiftLeftSame(code, 23 - p.fraction_bits);
-  if (p.least_exponent == 1) return placed;
-  const VU least = hn::Set(d, static_cast<std::uint32_t>(p.least_exponent) << 23);
-  const VU normal = hn::Add(placed, hn::Sub(least, hn::Set(d, std::uint32_t{1} << 23)));
-  const auto below = hn::Sub(hn::BitCast(df, hn::Add(placed, least)), hn::BitCast(df, least));
-  return hn::IfThenElse(below_normal, hn::BitCast(d, below), normal);
-}
-
-/// Signed codes (or value bits) of one vector in 32-bit lanes, everything counted: the slow, complete way.
-template <bool kValues>
-HWY_INLINE VU finish_lanes(const RoundParameters& p, VU bits, Magnitudes m, Tally& tally) {
-  const DU d;
-  const VU magnitude = hn::And(bits, hn::Set(d, kMagnitudeBits));
-  const VU zero = hn::Zero(d);
-  const MU is_zero = hn::Eq(m.code, zero);
-  tally.zero += hn::CountTrue(d, is_zero);
-  tally.zero_in += hn::CountTrue(d, hn::Eq(magnitude, zero));
-  const MU below_normal = hn::Lt(m.code, hn::Set(d, std::uint32_t{1} << p.fraction_bits));
-  tally.below_normal += hn::CountTrue(d, below_normal);
-  const VU raw_sign = hn::And(bits, hn::Set(d, ~kMagnitudeBits));
-  VU sign = hn::ShiftRightSame(raw_sign, p.sign_shift);
-  if (!p.negative_zero) sign = hn::IfThenZeroElse(is_zero, sign);
-  const VU body = kValues ? value_bits(p, m.code, below_normal) : m.code;
-  VU code = hn::Or(body, sign);
-  MU inexact = m.inexact;
-  const MU beyond = hn::Gt(m.code, hn::Set(d, p.max_code));
-  if (HWY_UNLIKELY(!hn::AllFalse(d, beyond))) {
-    const VU infinite_bits = hn::Set(d, kExponentBits);
-    const MU is_nan = hn::Gt(magnitude, infinite_bits);
-    const MU is_infinite = hn::Eq(magnitude, infinite_bits);
-    const MU finite = hn::Lt(magnitude, infinite_bits);
-    const MU finite_beyond = hn::And(beyond, finite);
-    tally.nan += hn::CountTrue(d, is_nan);
-    const std::size_t infinities = hn::CountTrue(d, is_infinite);
-    tally.infinity += infinities;
-    tally.overflow += hn::CountTrue(d, finite_beyond);
-    if (p.infinity_saturates) tally.saturated += infinities;
-    const MU negative = hn::Ne(raw_sign, zero);
-    if (p.overflow_saturates[0]) tally.saturated += hn::CountTrue(d, hn::AndNot(negative, finite_beyond));
-    if (p.overflow_saturates[1]) tally.saturated += hn::CountTrue(d, hn::And(negative, finite_beyond));
-    inexact = hn::And(hn::Or(inexact, beyond), finite);
-    code = hn::IfThenElse(beyond, by_sign(bits, p.overflow_code), code);
-    code = hn::IfThenElse(is_infinite, by_sign(bits, p.infinity_result), code);
-    code = hn::IfThenElse(is_nan, by_sign(bits, p.nan_result), code);
-  }
-  tally.inexact += hn::CountTrue(d, inexact);
-  return code;
-}
-
-/// Writes 32-bit lanes as the output's code type.
-template <class T>
-HWY_INLINE void store_lanes(VU lanes, T* output) {
-  if constexpr (sizeof(T) == 4) {
-    hn::StoreU(lanes, DU(), reinterpret_cast<std::uint32_t*>(output));
-  } else {
-    const hn::Rebind<T, DU> narrow;
-    hn::StoreU(hn::TruncateTo(narrow, lanes), narrow, output);
-  }
-}
-
 template <Path kPath, class T, bool kValues>
 HWY_INLINE void round_lanes(const LaneConstants& c, const RoundParameters& p, const float* input, std::size_t position,
                             T* output, Tally& tally) {
@@ -270,15 +193,7 @@ void round_chunk(const float* input, std::size_t count, const RoundParameters& p
       round_output<float, true>(input, count, p, static_cast<float*>(output), tally);
       break;
   }
-  counters.elements += count;
-  counters.nan_in += tally.nan;
-  counters.infinity_in += tally.infinity;
-  counters.overflow += tally.overflow;
-  counters.underflow_to_zero += tally.zero - tally.zero_in;
-  counters.subnormal += tally.below_normal - tally.zero;
-  counters.saturated += tally.saturated;
-  counters.inexact += tally.inexact;
-  if (p.nan_is_lost) counters.nan_lost += tally.nan;
+  add_tally(tally, count, p.nan_is_lost, counters);
 }
 
 }  // namespace HWY_NAMESPACE
