@@ -196,8 +196,8 @@ TEST(MeanInterval, IsUnboundedBelowTwoValuesAndAPointForEqualOnes) {
 }
 
 TEST(Holm, RejectsStepDownUntilTheFirstThatFails) {
-  // 0.01·4, 0.012·3 pass; 0.03·2 fails; 0.04 is then never asked.
-  EXPECT_EQ(holm(std::vector<double>{0.03, 0.01, 0.04, 0.012}, 0.05), std::vector<bool>({false, true, false, true}));
+  // 0.01·4, 0.016·3 pass (0.016·4 would not); 0.03·2 fails; 0.04 is then never asked.
+  EXPECT_EQ(holm(std::vector<double>{0.03, 0.01, 0.04, 0.016}, 0.05), std::vector<bool>({false, true, false, true}));
   EXPECT_EQ(holm(std::vector<double>{0.0125, 0.2, 0.2, 0.2}, 0.05), std::vector<bool>({true, false, false, false}));
   EXPECT_EQ(holm(std::vector<double>{0.0126, 0.2, 0.2, 0.2}, 0.05), std::vector<bool>({false, false, false, false}));
   EXPECT_TRUE(holm({}, 0.05).empty());
