@@ -302,8 +302,8 @@ std::vector<float> decode_mx(const MxTensor& tensor, const MxElement& element) {
 
 std::uint8_t nvfp4_scale(float largest, float tensor_scale) {
   static const Format& e4m3 = builtin_format("e4m3fn");
-  const float scale = largest == 0 ? 1.0F : largest / (6.0F * tensor_scale);
-  return static_cast<std::uint8_t>(encode(scale, e4m3, Rounding::rne, Saturation::on).code);
+  if (largest == 0) return kNvfp4One;
+  return static_cast<std::uint8_t>(encode(largest / (6.0F * tensor_scale), e4m3, Rounding::rne, Saturation::on).code);
 }
 
 Result<Nvfp4Tensor> quantize_nvfp4(std::span<const float> values, std::size_t rows, std::size_t columns,
@@ -321,6 +321,8 @@ Result<Nvfp4Tensor> quantize_nvfp4(std::span<const float> values, std::size_t ro
   if (tensor.tensor_scale == 0) tensor.tensor_scale = 1;
   const RoundSpec round_spec{builtin_format("e2m1"), spec.rounding, Saturation::on, spec.random_bits, spec.key};
   const RoundParameters parameters = make_parameters(round_spec, RoundOutput::byte_codes);
+  const RoundParameters scale_parameters =
+      make_parameters({builtin_format("e4m3fn"), Rounding::rne, Saturation::on}, RoundOutput::byte_codes);
   const auto scalar = [&](std::size_t block, Counters& counters) {
     const BlockPlace place = blocks.at(block);
     tensor.scales[block] = quantize_nvfp4_block(values.subspan(place.element, place.length), tensor.tensor_scale, spec,
@@ -331,8 +333,8 @@ Result<Nvfp4Tensor> quantize_nvfp4(std::span<const float> values, std::size_t ro
     Fallback<decltype(scalar)> fallback{scalar, first, counters};
     run_nvfp4_kernel(
         {values.data() + place.element, count, tensor.scales.data() + first, tensor.codes.data() + place.slot},
-        tensor.tensor_scale, at_element(parameters, spec.key, place.element), &Fallback<decltype(scalar)>::call,
-        &fallback, counters);
+        tensor.tensor_scale, at_element(parameters, spec.key, place.element), scale_parameters,
+        &Fallback<decltype(scalar)>::call, &fallback, counters);
   };
   tensor.counters = quantize_blocks(blocks, kNvfp4Block, spec.key, threads, kernel, scalar);
   tensor.nan_blocks = static_cast<std::uint64_t>(std::count(tensor.scales.begin(), tensor.scales.end(), kNanE4m3));

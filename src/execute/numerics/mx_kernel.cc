@@ -76,34 +76,74 @@ void mx_run(const MxRun& run, const RoundParameters& p, const ScaleParameters& s
   }
 }
 
+constexpr std::size_t kScaleBatch = 64;  // blocks whose scales are found together; a multiple of every vector's lanes
+
+/// Largest magnitudes and E4M3 scale codes of up to kScaleBatch blocks. `largest` and `codes` hold kScaleBatch entries.
+HWY_INLINE void nvfp4_scales(const std::uint32_t* bits, std::size_t blocks, float tensor_scale,
+                             const RoundParameters& e4m3, std::uint32_t* largest, std::uint32_t* codes) {
+  const DU d;
+  const DF df;
+  const LaneConstants c(e4m3);
+  for (std::size_t b = 0; b < blocks; ++b) largest[b] = largest_bits(bits + b * kNvfp4Block, kNvfp4Block);
+  Tally unused;
+  const auto divisor = hn::Set(df, 6.0F * tensor_scale);
+  for (std::size_t b = 0; b < blocks; b += hn::Lanes(d)) {
+    const VU magnitude = hn::LoadU(d, largest + b);
+    const VU ratio = hn::BitCast(d, hn::Div(hn::BitCast(df, magnitude), divisor));
+    const VU code = finish_lanes<false>(e4m3, ratio, magnitudes<Path::rne>(c, ratio, 0), unused);
+    hn::StoreU(hn::IfThenElse(hn::Eq(magnitude, hn::Zero(d)), hn::Set(d, kNvfp4One), code), d, codes + b);
+  }
+}
+
+/// A block whose scale became zero: all elements are zero, the nonzero ones lost.
+HWY_INLINE void lose_block(const std::uint32_t* bits, std::uint8_t* codes, Tally& tally) {
+  const DU d;
+  std::size_t zeros = 0;
+  for (std::size_t i = 0; i < kNvfp4Block; i += hn::Lanes(d)) {
+    const VU magnitude = hn::And(hn::LoadU(d, bits + i), hn::Set(d, kMagnitudeBits));
+    zeros += hn::CountTrue(d, hn::Eq(magnitude, hn::Zero(d)));
+  }
+  std::memset(codes, 0, kNvfp4Block);
+  tally.zero += kNvfp4Block;
+  tally.below_normal += kNvfp4Block;
+  tally.zero_in += zeros;
+  tally.inexact += kNvfp4Block - zeros;
+}
+
 template <Path kPath>
-void nvfp4_blocks(const MxRun& run, float tensor_scale, const RoundParameters& p, ScalarBlock scalar, void* context,
-                  Counters& counters) {
+void nvfp4_blocks(const MxRun& run, float tensor_scale, const RoundParameters& p, const RoundParameters& e4m3,
+                  ScalarBlock scalar, void* context, Counters& counters) {
   const DU d;
   const DF df;
   const LaneConstants c(p);
   Tally tally;
   std::size_t elements = 0;
-  const Format& e4m3 = builtin_format("e4m3fn");
-  float scales[128];
-  for (std::uint32_t code = 0; code < 127; ++code) scales[code] = static_cast<float>(decode(code, e4m3)) * tensor_scale;
+  float scales[256];
+  for (std::uint32_t code = 0; code < 256; ++code) {
+    scales[code] = static_cast<float>(decode(code, builtin_format("e4m3fn"))) * tensor_scale;
+  }
   const auto* bits = reinterpret_cast<const std::uint32_t*>(run.values);
+  std::uint32_t largest[kScaleBatch] = {};
+  std::uint32_t codes[kScaleBatch];
   for (std::size_t block = 0; block < run.blocks; ++block) {
+    const std::size_t in_batch = block % kScaleBatch;
     const std::size_t first = block * kNvfp4Block;
-    const std::uint32_t largest = largest_bits(bits + first, kNvfp4Block);
-    if (largest >= kExponentBits) {
+    if (in_batch == 0) {
+      const std::size_t batch = std::min(kScaleBatch, run.blocks - block);
+      nvfp4_scales(bits + first, batch, tensor_scale, e4m3, largest, codes);
+    }
+    const float scale = scales[codes[in_batch]];
+    if (largest[in_batch] >= kExponentBits) {
       scalar(context, block);
       continue;
     }
-    float magnitude;
-    std::memcpy(&magnitude, &largest, sizeof magnitude);
-    const std::uint8_t code = nvfp4_scale(magnitude, tensor_scale);
-    if (scales[code] == 0) {
-      scalar(context, block);
+    run.scales[block] = static_cast<std::uint8_t>(codes[in_batch]);
+    elements += kNvfp4Block;
+    if (scale == 0) {
+      lose_block(bits + first, run.codes + first, tally);
       continue;
     }
-    run.scales[block] = code;
-    const auto divisor = hn::Set(df, scales[code]);
+    const auto divisor = hn::Set(df, scale);
     for (std::size_t i = first; i < first + kNvfp4Block; i += hn::Lanes(d)) {
       const VU v = hn::LoadU(d, bits + i);
       const VU quotient = hn::BitCast(d, hn::Div(hn::BitCast(df, v), divisor));
@@ -116,26 +156,25 @@ void nvfp4_blocks(const MxRun& run, float tensor_scale, const RoundParameters& p
       tally.zero_in -= count;
       tally.inexact += count;
     }
-    elements += kNvfp4Block;
   }
   add_tally(tally, elements, p.nan_is_lost, counters);
 }
 
-void nvfp4_run(const MxRun& run, float tensor_scale, const RoundParameters& p, ScalarBlock scalar, void* context,
-               Counters& counters) {
+void nvfp4_run(const MxRun& run, float tensor_scale, const RoundParameters& p, const RoundParameters& e4m3,
+               ScalarBlock scalar, void* context, Counters& counters) {
   switch (p.rounding) {
     case Rounding::rne:
-      return nvfp4_blocks<Path::rne>(run, tensor_scale, p, scalar, context, counters);
+      return nvfp4_blocks<Path::rne>(run, tensor_scale, p, e4m3, scalar, context, counters);
     case Rounding::rtz:
-      return nvfp4_blocks<Path::rtz>(run, tensor_scale, p, scalar, context, counters);
+      return nvfp4_blocks<Path::rtz>(run, tensor_scale, p, e4m3, scalar, context, counters);
     case Rounding::ru:
-      return nvfp4_blocks<Path::ru>(run, tensor_scale, p, scalar, context, counters);
+      return nvfp4_blocks<Path::ru>(run, tensor_scale, p, e4m3, scalar, context, counters);
     case Rounding::rd:
-      return nvfp4_blocks<Path::rd>(run, tensor_scale, p, scalar, context, counters);
+      return nvfp4_blocks<Path::rd>(run, tensor_scale, p, e4m3, scalar, context, counters);
     case Rounding::rna:
-      return nvfp4_blocks<Path::rna>(run, tensor_scale, p, scalar, context, counters);
+      return nvfp4_blocks<Path::rna>(run, tensor_scale, p, e4m3, scalar, context, counters);
     case Rounding::sr:
-      return nvfp4_blocks<Path::sr>(run, tensor_scale, p, scalar, context, counters);
+      return nvfp4_blocks<Path::sr>(run, tensor_scale, p, e4m3, scalar, context, counters);
   }
 }
 
@@ -173,9 +212,9 @@ void run_mx_kernel(const MxRun& run, const RoundParameters& parameters, const Sc
   HWY_DYNAMIC_DISPATCH(mx_run)(run, parameters, scale, scalar, context, counters);
 }
 
-void run_nvfp4_kernel(const MxRun& run, float tensor_scale, const RoundParameters& parameters, ScalarBlock scalar,
-                      void* context, Counters& counters) {
-  HWY_DYNAMIC_DISPATCH(nvfp4_run)(run, tensor_scale, parameters, scalar, context, counters);
+void run_nvfp4_kernel(const MxRun& run, float tensor_scale, const RoundParameters& parameters,
+                      const RoundParameters& scale, ScalarBlock scalar, void* context, Counters& counters) {
+  HWY_DYNAMIC_DISPATCH(nvfp4_run)(run, tensor_scale, parameters, scale, scalar, context, counters);
 }
 
 std::uint32_t largest_finite_bits(const float* values, std::size_t count) {

@@ -29,9 +29,10 @@ using ScalarBlock = void (*)(void* context, std::size_t block);
 void run_mx_kernel(const MxRun& run, const RoundParameters& parameters, const ScaleParameters& scale,
                    ScalarBlock scalar, void* context, Counters& counters);
 
-/// The same for NVFP4 blocks of 16 and a given tensor scale.
-void run_nvfp4_kernel(const MxRun& run, float tensor_scale, const RoundParameters& parameters, ScalarBlock scalar,
-                      void* context, Counters& counters);
+/// The same for NVFP4 blocks of 16 and a given tensor scale; `scale` says how E4M3 scales are rounded.
+void run_nvfp4_kernel(const MxRun& run, float tensor_scale, const RoundParameters& parameters,
+                      const RoundParameters& scale, ScalarBlock scalar, void* context, Counters& counters);
+inline constexpr std::uint8_t kNvfp4One = 0x38;  ///< 1.0 in E4M3: the scale of an all-zero block
 /// The block scale code of NVFP4 from the block's largest magnitude (finite).
 [[nodiscard]] std::uint8_t nvfp4_scale(float largest, float tensor_scale);
 
