@@ -70,7 +70,9 @@ TEST(Scalars, TrapsAreErrorsWhereTextOrNumbersAreMeant) {
 
 TEST(Units, ReadPrefixesProductsAndReciprocals) {
   Diagnostics errors;
-  const auto value = [&](const char* t, Dim dim) { return read_quantity(make_scalar(t), dim, "1 s", -1e30, 1e30, errors).value_or(-1); };
+  const auto value = [&](const char* t, Dim dim) {
+    return read_quantity(make_scalar(t), dim, "1 s", -1e30, 1e30, errors).value_or(-1);
+  };
   EXPECT_EQ(value("20 ms", kTime), 0.02);
   EXPECT_EQ(value("200 /s", kFrequency), 200);
   EXPECT_EQ(value("614 GB/s", kBytesPerSecond), 614e9);

@@ -241,11 +241,13 @@ Status infer_pad(Step& step) {
 }
 
 Status infer_one_hot(Step& step) {
-  PL_TRY(const auto depth, step.known_integers(1, "depth"));
-  if (depth.size() != 1) return step.wrong("its depth must be one number");
+  PL_TRY(const auto depth, step.known_reals(1, "depth"));  // any numeric type is legal
+  if (depth.size() != 1 || !(depth[0] >= 0) || depth[0] > static_cast<double>(kMaxExtent)) {
+    return step.wrong("its depth must be one number, not negative");
+  }
   Shape out = step.shape(0);
   PL_TRY(const std::size_t axis, step.axis(step.integer("axis", -1), out.size() + 1));
-  out.insert(out.begin() + static_cast<std::ptrdiff_t>(axis), depth[0]);
+  out.insert(out.begin() + static_cast<std::ptrdiff_t>(axis), static_cast<std::int64_t>(depth[0]));
   return step.give(0, std::move(out), step.type(2));
 }
 
