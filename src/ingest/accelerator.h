@@ -68,6 +68,12 @@ struct Power {
   Watts active{0};  ///< added while a batch runs, beyond counted actions (clock tree)
 };
 
+/// Steady-state cooling: junction = ambient + resistance × power.
+struct Cooling {
+  double kelvin_per_watt = 0;
+  double limit_celsius = 0;
+};
+
 struct EnergyAction {
   double femtojoules = 0;  ///< per bit, per MAC or per operation, as `per` says
   std::string per;         ///< "bit", "mac", "op"
@@ -88,6 +94,7 @@ struct Accelerator {
   VectorUnit vector_unit;
   Host host;
   Power power;
+  std::optional<Cooling> cooling;
   std::string energy_table;
   std::map<std::string, EnergyAction> energy;  ///< resolved from catalog/energy
 

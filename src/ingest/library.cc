@@ -154,6 +154,8 @@ Result<Value> Library::resolve(const Value& document) {
   PL_TRY_STATUS(inline_name(out, "precision", "policies"));
   if (out.find("gate") == nullptr) out.entries.push_back({"gate", out.span, make_scalar("default")});
   PL_TRY_STATUS(inline_name(out, "gate", "gates"));
+  if (out.find("fixes") == nullptr) out.entries.push_back({"fixes", out.span, make_scalar("default")});
+  PL_TRY_STATUS(inline_name(out, "fixes", "fixes"));
   return out;
 }
 

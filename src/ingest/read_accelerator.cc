@@ -219,6 +219,15 @@ void read_host_and_power(MapReader& map, Accelerator& out, Diagnostics& errors) 
     power.find("source");
     power.finish();
   }
+  if (const Value* v = map.find("cooling")) {
+    constexpr Dim kThermalResistance{.second = 1, .joule = -1, .kelvin = 1};
+    MapReader cooling(*v, "the cooling section", errors);
+    out.cooling = Cooling{};
+    if (const Value* x = cooling.require("resistance")) out.cooling->kelvin_per_watt = read_quantity(*x, kThermalResistance, "0.3 K/W", 0, 1000, errors).value_or(0);
+    if (const Value* x = cooling.require("limit")) out.cooling->limit_celsius = read_celsius(*x, errors).value_or(0);
+    cooling.find("source");
+    cooling.finish();
+  }
 }
 
 }  // namespace

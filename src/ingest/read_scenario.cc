@@ -240,6 +240,35 @@ Gate read_gate(const Value& value, Diagnostics& errors) {
   return out;
 }
 
+std::vector<FixRow> read_fixes(const Value& value, Diagnostics& errors) {
+  std::vector<FixRow> out;
+  MapReader map(value, "the fixes", errors);
+  for (const char* key : {"plumbline", "kind", "name", "source"}) map.find(key);
+  if (const Value* rows = map.require("rows"); rows != nullptr && expect_list(*rows, "rows", errors)) {
+    for (const auto& item : rows->items) {
+      FixRow row;
+      row.span = item.span;
+      MapReader fix(item, "a fix", errors);
+      const auto text = [&](const char* key) {
+        const Value* v = fix.require(key);
+        return v == nullptr ? std::string() : read_text(*v, errors).value_or("");
+      };
+      row.id = text("id");
+      row.kind = text("kind");
+      row.title = text("title");
+      row.hypothesis = text("hypothesis");
+      row.set = text("set");
+      row.rule = text("rule");
+      if (const Value* v = fix.find("value")) row.value = *v;
+      if (const Value* v = fix.find("times")) row.times = read_number(*v, 0.001, 1000, errors).value_or(1);
+      fix.finish();
+      out.push_back(std::move(row));
+    }
+  }
+  map.finish();
+  return out;
+}
+
 // Contradictions between sections, once each section is readable.
 void check_scenario(const Scenario& s, const Value& resolved, Diagnostics& errors) {
   const auto at = [&](const char* path) {
@@ -335,6 +364,7 @@ Result<Scenario> read_scenario(const Value& resolved, Library& library) {
       out.owners[entry.key] = read_text(entry.value, errors).value_or("");
     }
   }
+  if (const Value* v = map.find("fixes")) out.fixes = read_fixes(*v, errors);
   if (const Value* v = map.require("gate")) out.gate = read_gate(*v, errors);
   map.finish();
   if (errors.empty()) check_scenario(out, resolved, errors);

@@ -140,6 +140,19 @@ struct Gate {
   [[nodiscard]] double margin(const std::string& metric) const;
 };
 
+/// A kind of fix to try (catalog/fixes/*.yaml): which key it sets, and the rule that makes the values.
+struct FixRow {
+  std::string id;
+  std::string kind;
+  std::string title;
+  std::string hypothesis;
+  std::string set;    ///< dotted key
+  std::string rule;   ///< a row of study's table of value rules
+  Value value;        ///< for the rule "value"
+  double times = 1;   ///< for the rule "scale"
+  Span span;
+};
+
 struct Scenario {
   std::string name;
   std::vector<ModelUse> models;
@@ -154,6 +167,7 @@ struct Scenario {
   Metric metric;
   std::map<std::string, std::string> owners;  ///< stage → team
   Gate gate;
+  std::vector<FixRow> fixes;
   Value resolved;  ///< the document after all changes, defaults merged: what canonical_text and the pack hold
 };
 

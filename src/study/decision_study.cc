@@ -1,0 +1,585 @@
+#include "study/decision_study.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/parallel.h"
+#include "core/random.h"
+#include "core/sha256.h"
+#include "study/fix_rules.h"
+#include "study/reliefs.h"
+
+namespace plumbline::study {
+namespace {
+
+using decide::Arm;
+using decide::ReliefKind;
+
+std::vector<std::uint64_t> seeds_named(const ingest::Gate& gate, const char* name, std::int64_t count) {
+  RandomStream random(gate.seed, name);
+  std::vector<std::uint64_t> out;
+  for (std::int64_t i = 0; i < count; ++i) out.push_back(random.next());
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> judging_seeds(const ingest::Gate& gate, std::int64_t pairs) { return seeds_named(gate, "judge", pairs); }
+std::vector<std::uint64_t> fresh_seeds(const ingest::Gate& gate, std::int64_t pairs) { return seeds_named(gate, "fresh", pairs); }
+
+decide::PreFlight pre_flight(const Prepared& prepared, const Arm& arm) {
+  decide::PreFlight out;
+  const auto& scenario = *prepared.scenario;
+  const auto& costs = *prepared.costs;
+  const auto& arrivals = scenario.traffic.arrivals;
+  double busy = 0;
+  double span = 0;
+  double dynamic = 0;
+  for (const auto& run : arm.runs) {
+    busy += static_cast<double>(run.busy_ns);
+    span += static_cast<double>(run.span_ns);
+    for (const auto& slice : run.slices) dynamic += static_cast<double>(slice.femtojoules) * 1e-15;
+  }
+  out.utilization = span > 0 ? busy / span : 0;
+  // The largest batch that may form, all padded to the longest compiled sequence: what a mixed burst runs on.
+  std::size_t bucket = 0;
+  while (bucket + 1 < costs.batch_buckets.size() && costs.batch_buckets[bucket] < scenario.serving.batch_max) ++bucket;
+  double longest = 0;
+  for (std::size_t m = 0; m < costs.models; ++m) {
+    longest = std::max(longest, static_cast<double>(costs.entries[costs.index(m, bucket, costs.sequence_buckets.size() - 1)].duration.raw()) * 1e-9);
+  }
+  out.largest_batch_seconds = longest;
+  out.capacity_per_s = longest > 0 ? static_cast<double>(std::min(scenario.serving.batch_max, costs.batch_buckets[bucket])) / longest : 0;
+  out.peak_utilization = out.capacity_per_s > 0 ? std::max(arrivals.rate, arrivals.peak) / out.capacity_per_s : 0;
+  // Busiest steady power: never idle, at the mean dynamic power of busy time.
+  const double busy_power = costs.idle.raw() + costs.active.raw() + costs.host.raw() + (busy > 0 ? dynamic / (busy * 1e-9) : 0);
+  if (scenario.accelerator->cooling) {
+    out.junction_celsius = scenario.ambient_celsius + scenario.accelerator->cooling->kelvin_per_watt * busy_power;
+    out.junction_limit = scenario.accelerator->cooling->limit_celsius;
+  }
+  return out;
+}
+
+namespace {
+
+class Planner {
+ public:
+  Planner(const ingest::Comparison& comparison, Engine& engine, const StudyOptions& options)
+      : comparison_(comparison), engine_(engine), options_(options) {}
+
+  Result<DecisionStudy> run();
+
+ private:
+  ingest::Value document(std::uint32_t changes, const std::vector<ingest::Value>& patches = {}) const;
+  Status prepare_arms();
+  Status run_coalitions();
+  void run_reliefs();
+  void run_fixes();
+  void run_finalists();
+  void predict_changes();
+  void record_arms();
+
+  struct Row {
+    decide::Relief relief;
+    Prepared baseline;
+    Prepared candidate;
+    bool frozen_baseline_batches = false;  ///< policy: the candidate replays the baseline's batches
+  };
+  void add_resource_rows(std::vector<Row>& rows, bool weight_metric) const;
+  void add_constraint_rows(std::vector<Row>& rows) const;
+  void add_policy_rows(std::vector<Row>& rows) const;
+  void measure_rows(std::vector<Row>& rows);
+  void add_pairs();
+  FixContext fix_context() const;
+
+  const ingest::Comparison& comparison_;
+  Engine& engine_;
+  const StudyOptions& options_;
+  DecisionStudy out_;
+  Prepared baseline_;
+  Prepared candidate_;
+  std::uint32_t all_ = 0;
+  decide::Symptom symptom_;
+  std::vector<serve::FrozenBatches> baseline_batches_;
+  std::vector<serve::FrozenBatches> candidate_batches_;
+};
+
+ingest::Value Planner::document(std::uint32_t changes, const std::vector<ingest::Value>& patches) const {
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < comparison_.changes.size(); ++i) {
+    if ((changes >> i & 1U) != 0) chosen.push_back(i);
+  }
+  return ingest::apply_changes(comparison_.baseline, comparison_.changes, chosen, patches);
+}
+
+Status Planner::prepare_arms() {
+  all_ = (1U << comparison_.changes.size()) - 1U;
+  PL_TRY(baseline_, engine_.prepare("baseline", comparison_.baseline));
+  auto& table = out_.table;
+  const auto& gate = baseline_.scenario->gate;
+  if (validate::find_metric(baseline_.scenario->metric.name) == nullptr) {
+    std::vector<std::string> names;
+    for (const auto& row : validate::metrics()) names.emplace_back(row.name);
+    const ingest::Value* at = comparison_.baseline.at_path("metric.name");
+    return make_error("unknown-name", at == nullptr ? Span{} : at->span, fmt::format("no metric '{}'", baseline_.scenario->metric.name),
+                      suggest(baseline_.scenario->metric.name, names));
+  }
+  PL_TRY(candidate_, engine_.prepare("candidate", document(all_)));
+  const std::int64_t pairs = options_.pairs > 0 ? options_.pairs : gate.pairs;
+  table.seeds = judging_seeds(gate, pairs);
+  table.fresh_seeds = fresh_seeds(gate, pairs);
+  table.changes = comparison_.changes;
+  table.live = comparison_.live;
+  table.baseline_path = comparison_.baseline_path;
+  table.candidate_path = comparison_.candidate_path;
+  table.pack_path = options_.pack_path;
+  table.commands = options_.commands;
+  return Done{};
+}
+
+Status Planner::run_coalitions() {
+  auto& table = out_.table;
+  std::vector<Prepared> prepared(std::size_t{1} << comparison_.changes.size());
+  prepared.front() = baseline_;
+  prepared.back() = candidate_;
+  parallel_for(prepared.size(), engine_.threads(), [&](std::size_t mask) {
+    if (prepared[mask].scenario) return;
+    prepared[mask] = engine_.prepare_or_fail(fmt::format("changes {:#b}", mask), document(static_cast<std::uint32_t>(mask)));
+  });
+  std::vector<Engine::Job> jobs;
+  for (const auto& p : prepared) jobs.push_back({&p, {}, table.seeds});
+  auto arms = engine_.run(jobs);
+  for (std::size_t mask = 0; mask < arms.size(); ++mask) table.coalitions.push_back({static_cast<std::uint32_t>(mask), arms[mask]});
+  table.baseline = arms.front();
+  table.baseline.name = "baseline";
+  table.candidate = arms.back();
+  table.candidate.name = "candidate";
+  table.configurations += static_cast<std::int64_t>(jobs.size());
+  table.preflight = pre_flight(baseline_, table.baseline);
+  symptom_ = decide::find_symptom(table.baseline, table.candidate);
+  return Done{};
+}
+
+void Planner::predict_changes() {
+  auto& table = out_.table;
+  const auto* metric = validate::find_metric(symptom_.metric);
+  std::vector<Prepared> alone(comparison_.changes.size());
+  std::vector<Engine::Job> jobs;
+  std::vector<std::size_t> owners;
+  table.predictions.resize(comparison_.changes.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    alone[i] = engine_.prepare_or_fail(comparison_.changes[i].id, document(1U << i));
+    if (!alone[i].ok()) {
+      table.predictions[i].why = "it cannot be run alone: " + alone[i].failure;
+    } else if (alone[i].cost_key == baseline_.cost_key) {
+      table.predictions[i].why = "it costs no batch differently; its effect is on how batches form, which a recorded histogram cannot predict";
+    } else if (alone[i].costs->entries.size() != baseline_.costs->entries.size()) {
+      table.predictions[i].why = "it compiles other shapes than the recorded batches have";
+    } else {
+      owners.push_back(i);
+    }
+  }
+  for (const std::size_t i : owners) jobs.push_back({&alone[i], {Replay::Kind::frozen, &baseline_batches_}, table.seeds});
+  const auto arms = engine_.run(jobs);
+  for (std::size_t j = 0; j < arms.size(); ++j) {
+    const auto paired = decide::compare(table.baseline, arms[j], *metric, symptom_.slice, 0, 0.05);
+    if (paired.valid) table.predictions[owners[j]].change = paired.change;
+  }
+}
+
+void Planner::add_resource_rows(std::vector<Row>& rows, bool weight_metric) const {
+  for (auto& resource : resource_reliefs(*baseline_.scenario->accelerator, weight_metric)) {
+    Row row;
+    row.relief.resource = resource.resource;
+    row.relief.kind = resource.kind;
+    row.relief.remapped = resource.edit.remap;
+    row.relief.bottleneck = resource.bottleneck;
+    row.baseline = engine_.prepare_or_fail("baseline", comparison_.baseline, resource.edit);
+    row.candidate = engine_.prepare_or_fail("candidate", document(all_), resource.edit);
+    if (row.relief.kind == ReliefKind::rate) {
+      Row frozen = row;
+      frozen.relief.frozen = true;
+      rows.push_back(std::move(frozen));
+    }
+    rows.push_back(std::move(row));
+  }
+  const auto unbounded_queue = ingest::make_at_path("serving.admission.queue", ingest::make_scalar("1000000000"));
+  Row queue;
+  queue.relief.resource = "admission queue";
+  queue.relief.kind = ReliefKind::capacity;
+  queue.relief.bottleneck = "queueing";
+  queue.baseline = engine_.prepare_or_fail("baseline", document(0, {unbounded_queue}));
+  queue.candidate = engine_.prepare_or_fail("candidate", document(all_, {unbounded_queue}));
+  for (const auto& change : comparison_.changes) queue.relief.restores_change |= change.patch.at_path("serving.admission.queue") != nullptr;
+  // Unbounded in both arms is not the baseline's value, so it would still be a counterfactual; but it equalizes a changed key.
+  rows.push_back(std::move(queue));
+}
+
+void Planner::add_constraint_rows(std::vector<Row>& rows) const {
+  const ingest::Value candidate = document(all_);
+  const ingest::Value* before = comparison_.baseline.at_path("compile.constraints");
+  const ingest::Value* after = candidate.at_path("compile.constraints");
+  std::vector<std::string> seen;
+  for (const ingest::Value* list : {before, after}) {
+    if (list == nullptr || list->kind != ingest::ValueKind::list) continue;
+    for (const auto& item : list->items) {
+      const std::string text = ingest::canonical_text(item);
+      if (std::find(seen.begin(), seen.end(), text) != seen.end()) continue;
+      seen.push_back(text);
+      const auto without = [&](const ingest::Value* from) {
+        std::vector<ingest::Value> kept;
+        if (from != nullptr) {
+          for (const auto& other : from->items) {
+            if (ingest::canonical_text(other) != text) kept.push_back(other);
+          }
+        }
+        return ingest::make_at_path("compile.constraints", ingest::make_list(std::move(kept)));
+      };
+      Row row;
+      row.relief.resource = fmt::format("constraint {}", ingest::flow_text(item));
+      row.relief.kind = ReliefKind::constraint;
+      row.relief.remapped = true;
+      row.relief.bottleneck = "weight_movement";
+      const auto in = [&](const ingest::Value* from) {
+        return from != nullptr && std::any_of(from->items.begin(), from->items.end(), [&](const auto& v) { return ingest::canonical_text(v) == text; });
+      };
+      row.relief.restores_change = in(before) != in(after);
+      row.baseline = engine_.prepare_or_fail("baseline", document(0, {without(before)}));
+      row.candidate = engine_.prepare_or_fail("candidate", document(all_, {without(after)}));
+      rows.push_back(std::move(row));
+    }
+  }
+}
+
+// Bottleneck class that a replayed mapping stands for: what the symptom counts.
+std::string movement_class(const std::string& metric) {
+  struct Entry {
+    const char* prefix;
+    const char* name;
+  };
+  constexpr Entry kRows[] = {{"off_array_weight", "weight_movement"}, {"off_array_activation", "activation_movement"}, {"psum", "psum_movement"}, {"off_chip", "off_chip_bandwidth"}};
+  for (const auto& row : kRows) {
+    if (metric.starts_with(row.prefix)) return row.name;
+  }
+  return "activation_movement";
+}
+
+void Planner::add_policy_rows(std::vector<Row>& rows) const {
+  const ingest::Value candidate = document(all_);
+  Row batches;
+  batches.relief.resource = "batches (the baseline's replayed)";
+  batches.relief.kind = ReliefKind::policy;
+  batches.relief.bottleneck = "queueing";
+  batches.baseline = baseline_;
+  batches.candidate = candidate_;
+  batches.frozen_baseline_batches = true;
+  if (candidate_.costs->entries.size() == baseline_.costs->entries.size()) rows.push_back(std::move(batches));
+
+  struct Policy {
+    const char* resource;
+    const char* bottleneck;  // empty: by the symptom's metric
+    std::vector<const char*> paths;
+  };
+  const Policy policies[] = {
+      {"mapping (the baseline's replayed)", "", {"compile.constraints", "compile.dataflow", "compile.objective", "dataflows"}},
+      {"residency (the baseline's replayed)", "off_chip_bandwidth", {"compile.residency"}},
+      {"padding (the baseline's shapes)", "compute", {"compile.shapes"}},
+  };
+  for (const auto& policy : policies) {
+    ingest::Value patch = ingest::make_map({});
+    for (const char* path : policy.paths) {
+      const ingest::Value* old = comparison_.baseline.at_path(path);
+      const ingest::Value* now = candidate.at_path(path);
+      const bool equal = (old == nullptr) == (now == nullptr) && (old == nullptr || ingest::canonical_text(*old) == ingest::canonical_text(*now));
+      if (equal) continue;
+      ingest::Value value;
+      if (old == nullptr) {
+        value.remove = true;
+      } else {
+        value = *old;
+      }
+      patch = ingest::merge_patch(patch, ingest::make_at_path(path, ingest::make_scalar("-")));
+      ingest::Value* slot = &patch;
+      std::string_view rest = path;
+      while (slot != nullptr && !rest.empty()) {
+        const auto dot = rest.find('.');
+        slot = slot->find(rest.substr(0, dot));
+        rest = dot == std::string_view::npos ? std::string_view{} : rest.substr(dot + 1);
+      }
+      *slot = std::move(value);
+    }
+    if (patch.entries.empty()) continue;
+    Row row;
+    row.relief.resource = policy.resource;
+    row.relief.kind = ReliefKind::policy;
+    row.relief.remapped = true;
+    row.relief.bottleneck = policy.bottleneck[0] != '\0' ? policy.bottleneck : movement_class(symptom_.metric);
+    row.baseline = baseline_;
+    row.candidate = engine_.prepare_or_fail("candidate", document(all_, {patch}));
+    rows.push_back(std::move(row));
+  }
+  // Operand widths: the baseline's element sizes at the candidate's arithmetic rate and energy.
+  const auto& old = baseline_.scenario->precision;
+  const auto& now = candidate_.scenario->precision;
+  if (old.inputs != now.inputs || old.weights != now.weights) {
+    const ingest::Value* precision = comparison_.baseline.at_path("precision");
+    AcceleratorEdit edit;
+    edit.name = "policy:operand widths";
+    edit.apply = [old, now](ingest::Accelerator& a) {
+      const auto find = [&](const ingest::Policy& p) {
+        return std::find_if(a.formats.begin(), a.formats.end(), [&](const auto& f) { return f.inputs == p.inputs && f.accumulate == p.accumulate; });
+      };
+      const auto from = find(now);
+      const auto to = find(old);
+      if (from == a.formats.end() || to == a.formats.end()) return;
+      to->macs_per_pe = from->macs_per_pe;
+      to->mac_action = from->mac_action;
+    };
+    edit.remap = true;
+    Row row;
+    row.relief.resource = "operand widths (the baseline's element sizes at the candidate's arithmetic rate)";
+    row.relief.kind = ReliefKind::policy;
+    row.relief.remapped = true;
+    row.relief.bottleneck = movement_class(symptom_.metric);
+    row.baseline = baseline_;
+    row.candidate = engine_.prepare_or_fail("candidate", document(all_, {ingest::make_at_path("precision", *precision)}), edit);
+    rows.push_back(std::move(row));
+  }
+}
+
+void Planner::measure_rows(std::vector<Row>& rows) {
+  auto& table = out_.table;
+  std::vector<Engine::Job> jobs;
+  for (const auto& row : rows) {
+    Replay base;
+    Replay cand;
+    if (row.relief.frozen) {
+      base = {Replay::Kind::frozen, &baseline_batches_};
+      cand = {Replay::Kind::frozen, &candidate_batches_};
+    }
+    if (row.frozen_baseline_batches) cand = {Replay::Kind::frozen, &baseline_batches_};
+    jobs.push_back({&row.baseline, base, table.seeds});
+    jobs.push_back({&row.candidate, cand, table.seeds});
+  }
+  auto arms = engine_.run(jobs);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    decide::Relief relief = rows[i].relief;
+    relief.baseline = std::move(arms[2 * i]);
+    relief.candidate = std::move(arms[2 * i + 1]);
+    table.reliefs.push_back(std::move(relief));
+  }
+  table.configurations += static_cast<std::int64_t>(jobs.size());
+}
+
+// Pairs of the three best single resources, when none closes the gate's share alone.
+void Planner::add_pairs() {
+  auto& table = out_.table;
+  const auto results = decide::measure_reliefs(table, symptom_);
+  const double need = 100 * table.baseline.scenario->gate.closure;
+  std::vector<std::pair<double, std::size_t>> ranked;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].restores_change || results[i].frozen || !results[i].gap_closed_percent) continue;
+    if (*results[i].gap_closed_percent >= need) return;
+    if (results[i].kind == ReliefKind::rate || results[i].kind == ReliefKind::capacity) ranked.emplace_back(-*results[i].gap_closed_percent, i);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  const auto resources = resource_reliefs(*baseline_.scenario->accelerator, symptom_.metric.find("weight") != std::string::npos);
+  std::vector<Row> rows;
+  for (std::size_t a = 0; a < ranked.size() && a < 3; ++a) {
+    for (std::size_t b = a + 1; b < ranked.size() && b < 3; ++b) {
+      const auto find = [&](std::size_t i) {
+        return std::find_if(resources.begin(), resources.end(), [&](const auto& r) { return r.resource == results[i].resource; });
+      };
+      const auto first = find(ranked[a].second);
+      const auto second = find(ranked[b].second);
+      if (first == resources.end() || second == resources.end()) continue;
+      AcceleratorEdit edit;
+      edit.name = first->edit.name + "+" + second->edit.name;
+      edit.remap = first->edit.remap || second->edit.remap;
+      edit.apply = [x = first->edit.apply, y = second->edit.apply](ingest::Accelerator& acc) {
+        x(acc);
+        y(acc);
+      };
+      Row row;
+      row.relief.resource = first->resource + " + " + second->resource;
+      row.relief.kind = first->kind;
+      row.relief.remapped = edit.remap;
+      row.relief.bottleneck = first->bottleneck;
+      row.baseline = engine_.prepare_or_fail("baseline", comparison_.baseline, edit);
+      row.candidate = engine_.prepare_or_fail("candidate", document(all_), edit);
+      rows.push_back(std::move(row));
+    }
+  }
+  measure_rows(rows);
+}
+
+void Planner::run_reliefs() {
+  std::vector<Row> rows;
+  add_resource_rows(rows, symptom_.metric.find("weight") != std::string::npos);
+  add_constraint_rows(rows);
+  add_policy_rows(rows);
+  measure_rows(rows);
+  add_pairs();
+}
+
+FixContext Planner::fix_context() const {
+  FixContext out;
+  out.baseline = &comparison_.baseline;
+  out.scenario = candidate_.scenario.get();
+  out.changes = &comparison_.changes;
+  out.guilty = decide::guilty_change(out_.table, symptom_);
+  const auto* metric = validate::find_metric(symptom_.metric);
+  for (const auto& layer : candidate_.costs->layer_classes) {
+    decide::SliceId id = symptom_.slice;
+    id.layer_class = layer;
+    const double margin = baseline_.scenario->gate.margin(symptom_.metric);
+    const auto paired = decide::compare(out_.table.baseline, out_.table.candidate, *metric, id, margin, baseline_.scenario->gate.alpha);
+    const bool harmed = paired.valid && paired.harm_mean > margin && paired.baseline > 0;
+    (harmed ? out.harmed_classes : out.spared_classes).push_back(layer);
+  }
+  // Only classes with matrix kernels have loop nests to keep a constraint on.
+  std::erase_if(out.spared_classes, [&](const std::string& layer) {
+    for (const auto& entry : candidate_.costs->entries) {
+      for (const auto& cost : entry.layers) {
+        if (cost.layer_class == layer && cost.macs > 0) return false;
+      }
+    }
+    return true;
+  });
+  return out;
+}
+
+void Planner::run_fixes() {
+  auto& table = out_.table;
+  const auto& gate = baseline_.scenario->gate;
+  const ingest::Value candidate = document(all_);
+  FixContext context = fix_context();
+  context.candidate = &candidate;
+  std::vector<FixProposal> proposals;
+  for (const auto& row : candidate_.scenario->fixes) {
+    for (auto& proposal : propose(row, context)) proposals.push_back(std::move(proposal));
+  }
+  std::vector<Prepared> prepared(proposals.size());
+  parallel_for(proposals.size(), engine_.threads(), [&](std::size_t i) { prepared[i] = engine_.prepare_or_fail(proposals[i].id, document(all_, {proposals[i].patch})); });
+  std::string undo_cost;
+  std::string undo_serve;
+  for (std::size_t i = 0; i < proposals.size(); ++i) {
+    if (proposals[i].tier == 2) {
+      undo_cost = prepared[i].cost_key.empty() ? "" : sha256(fmt::format("{}", static_cast<const void*>(prepared[i].costs.get())));
+      undo_serve = prepared[i].serve_key;
+    }
+  }
+  std::vector<std::uint64_t> ranking(table.seeds.begin(), table.seeds.begin() + std::min<std::ptrdiff_t>(gate.ranking_pairs, static_cast<std::ptrdiff_t>(table.seeds.size())));
+  std::vector<Engine::Job> jobs;
+  for (const auto& p : prepared) jobs.push_back({&p, {}, ranking});
+  auto arms = engine_.run(jobs);
+  std::vector<Engine::Job> frozen;
+  std::vector<std::size_t> frozen_of;
+  for (std::size_t i = 0; i < proposals.size(); ++i) {
+    if (!prepared[i].ok() || prepared[i].cost_key == candidate_.cost_key || prepared[i].costs->entries.size() != candidate_.costs->entries.size()) continue;
+    frozen.push_back({&prepared[i], {Replay::Kind::frozen, &candidate_batches_}, ranking});
+    frozen_of.push_back(i);
+  }
+  const auto predicted = engine_.run(frozen);
+  const auto* metric = validate::find_metric(symptom_.metric);
+  for (std::size_t i = 0; i < proposals.size(); ++i) {
+    decide::FixTrial trial;
+    const auto& p = proposals[i];
+    trial.id = p.id;
+    trial.kind = p.kind;
+    trial.title = p.title;
+    trial.hypothesis = p.hypothesis;
+    trial.patch = p.patch;
+    trial.tier = p.tier;
+    for (const auto& key : ingest::patchable_keys()) {
+      if (p.path == key.path || p.path.starts_with(std::string(key.path) + ".")) trial.stage = key.stage;
+    }
+    const auto owner = candidate_.scenario->owners.find(ingest::stage_name(trial.stage));
+    if (owner != candidate_.scenario->owners.end()) trial.owner = owner->second;
+    trial.ranking = std::move(arms[i]);
+    trial.predicted_why = "it costs no batch differently; its effect is on how batches form, which a recorded histogram cannot predict";
+    table.fixes.push_back(std::move(trial));
+  }
+  for (std::size_t j = 0; j < frozen_of.size(); ++j) {
+    const auto paired = decide::compare(table.candidate, predicted[j], *metric, symptom_.slice, 0, 0.05);
+    if (paired.valid) table.fixes[frozen_of[j]].predicted = paired.change;
+  }
+  // A narrowed change whose batches cost what they cost without the change is the undo in effect: say so.
+  for (std::size_t i = 0; i < proposals.size(); ++i) {
+    const auto& undo = std::find_if(table.fixes.begin(), table.fixes.end(), [](const auto& f) { return f.tier == 2; });
+    if (undo == table.fixes.end() || table.fixes[i].tier >= 2 || !prepared[i].ok() || !undo->ranking.ok()) continue;
+    const auto& a = *prepared[i].costs;
+    const auto& b = *undo->ranking.costs;
+    bool same = a.entries.size() == b.entries.size() && prepared[i].serve_key == undo_serve && a.clock.frequency == b.clock.frequency;
+    for (std::size_t e = 0; same && e < a.entries.size(); ++e) {
+      same = a.entries[e].cycles == b.entries[e].cycles && a.entries[e].femtojoules == b.entries[e].femtojoules;
+      for (std::size_t l = 0; same && l < a.entries[e].layers.size(); ++l) same = a.entries[e].layers[l].movement == b.entries[e].layers[l].movement;
+    }
+    table.fixes[i].same_as_undo = same;
+  }
+  table.configurations += static_cast<std::int64_t>(jobs.size());
+}
+
+void Planner::run_finalists() {
+  auto& table = out_.table;
+  const auto chosen = decide::finalists(table, symptom_, 3);
+  std::vector<Prepared> prepared = {baseline_, candidate_};
+  for (const std::size_t i : chosen) prepared.push_back(engine_.prepare_or_fail(table.fixes[i].id, document(all_, {table.fixes[i].patch})));
+  std::vector<Engine::Job> jobs;
+  for (const auto& p : prepared) jobs.push_back({&p, {}, table.fresh_seeds});
+  auto arms = engine_.run(jobs);
+  table.fresh_baseline = std::move(arms[0]);
+  table.fresh_candidate = std::move(arms[1]);
+  for (std::size_t j = 0; j < chosen.size(); ++j) {
+    auto& trial = table.fixes[chosen[j]];
+    trial.judged = std::move(arms[j + 2]);
+    // Rollback: from candidate + fix back to the baseline, proven by the hash of what results.
+    const ingest::Value fixed = document(all_, {trial.patch});
+    trial.rollback = difference(fixed, comparison_.baseline);
+    const auto resolved = engine_.library().resolve(ingest::merge_patch(fixed, trial.rollback));
+    if (resolved.ok()) trial.rollback_hash = sha256(ingest::canonical_text(*resolved));
+  }
+  table.configurations += static_cast<std::int64_t>(jobs.size());
+}
+
+void Planner::record_arms() {
+  const auto record = [&](const Prepared& prepared) {
+    Recording out;
+    out.prepared = prepared;
+    out.trace = engine_.arrivals(*prepared.scenario, out_.table.seeds.front());
+    out.run = serve::serve(*prepared.costs, prepared.scenario->serving, prepared.scenario->traffic.profiles, *out.trace);
+    return out;
+  };
+  out_.baseline = record(baseline_);
+  out_.candidate = record(candidate_);
+  out_.table.timeline = !out_.baseline.run.batches.empty() && !out_.candidate.run.batches.empty();
+}
+
+Result<DecisionStudy> Planner::run() {
+  PL_TRY_STATUS(prepare_arms());
+  PL_TRY_STATUS(run_coalitions());
+  auto& table = out_.table;
+  baseline_batches_ = engine_.record(baseline_, table.seeds);
+  candidate_batches_ = engine_.record(candidate_, table.seeds);
+  predict_changes();
+  if (symptom_.harmful) {
+    run_reliefs();
+    run_fixes();
+    run_finalists();
+  }
+  record_arms();
+  out_.baseline_document = baseline_.scenario->resolved;
+  out_.candidate_document = candidate_.scenario->resolved;
+  table.requests_simulated = engine_.requests_simulated();
+  return std::move(out_);
+}
+
+}  // namespace
+
+Result<DecisionStudy> study_decision(const ingest::Comparison& comparison, Engine& engine, const StudyOptions& options) {
+  return Planner(comparison, engine, options).run();
+}
+
+}  // namespace plumbline::study
