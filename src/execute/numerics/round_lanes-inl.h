@@ -62,7 +62,9 @@ struct LaneConstants {
   VU hash_key;
 };
 
-HWY_INLINE VU hash_lanes(const LaneConstants& c, std::size_t position) {
+/// hash_element() of consecutive elements from `position` on.
+template <class Constants>
+HWY_INLINE VU hash_lanes(const Constants& c, std::size_t position) {
   const DU d;
   VU x = hn::Add(c.hash_start, hn::Set(d, static_cast<std::uint32_t>(position) * kHashStep));
   x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(d, kHashFirst));
