@@ -1,0 +1,52 @@
+#include <fmt/format.h>
+
+#include <exception>
+#include <iostream>
+#include <new>
+
+#include "cli/command.h"
+
+namespace {
+
+constexpr const char* kVersion = "0.1.0";
+
+void print_help(std::ostream& out) {
+  out << "plumbline: from a symptom of an AI accelerator to a release decision, with proof\n\n"
+         "usage: plumbline COMMAND …   (plumbline COMMAND --help teaches each)\n\n";
+  for (const auto& command : plumbline::cli::commands()) out << fmt::format("  {:<10} {}\n", command.name, command.summary);
+  out << "\nexit codes: 0 release or success, 1 the answer is no, 2 no answer could be given\n";
+}
+
+int dispatch(const std::vector<std::string>& words) {
+  using namespace plumbline;
+  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    print_help(words.empty() ? std::cerr : std::cout);
+    return words.empty() ? cli::kCannotSay : cli::kYes;
+  }
+  if (words[0] == "--version" || words[0] == "-V") {
+    std::cout << "plumbline " << kVersion << "\n";
+    return cli::kYes;
+  }
+  std::vector<std::string> names;
+  for (const auto& command : cli::commands()) {
+    if (command.name == words[0]) return command.run({words.begin() + 1, words.end()}, std::cout, std::cerr);
+    names.emplace_back(command.name);
+  }
+  return cli::report_errors({make_error("usage", {}, fmt::format("unknown command '{}'", words[0]), suggest(words[0], names))}, std::cerr);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  try {
+    const int code = dispatch({argv + 1, argv + argc});
+    std::cout.flush();
+    return code;
+  } catch (const std::bad_alloc&) {
+    std::cerr << "error: out of memory\n";
+  } catch (const std::exception& e) {
+    std::cerr << "error: " << e.what() << "\nhelp: this is a fault of Plumbline; please report it with the input that shows it\n";
+  }
+  return plumbline::cli::kCannotSay;
+}
