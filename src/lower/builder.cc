@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lower/match.h"
+
 namespace plumbline::lower {
 namespace {
 
@@ -11,9 +13,10 @@ bool same_operand(const Operand& a, const Operand& b) {
 }
 
 bool same_content(const Kernel& a, const Kernel& b) {
-  return a.kind == b.kind && a.einsum.dims == b.einsum.dims && a.unique_weight_bytes == b.unique_weight_bytes &&
-         a.steps == b.steps && a.layer_class == b.layer_class && a.einsum.dim_names == b.einsum.dim_names &&
-         a.inputs == b.inputs && a.accumulate == b.accumulate && a.outputs == b.outputs &&
+  return a.kind == b.kind && a.constraint_rows == b.constraint_rows && a.einsum.dims == b.einsum.dims &&
+         a.unique_weight_bytes == b.unique_weight_bytes && a.steps == b.steps && a.layer_class == b.layer_class &&
+         a.einsum.dim_names == b.einsum.dim_names && a.inputs == b.inputs && a.accumulate == b.accumulate &&
+         a.outputs == b.outputs &&
          std::equal(a.einsum.operands.begin(), a.einsum.operands.end(), b.einsum.operands.begin(),
                     b.einsum.operands.end(), same_operand);
 }
@@ -53,8 +56,9 @@ int Kernel::weight_operand() const {
   return -1;
 }
 
-Builder::Builder(const ingest::ShapedGraph& shaped, const GraphFacts& facts, const FormatBits& bits)
-    : shaped_(shaped), facts_(facts), bits_(bits), buffer_of_(shaped.graph.tensors.size(), -1) {
+Builder::Builder(const ingest::ShapedGraph& shaped, const GraphFacts& facts, const FormatBits& bits,
+                 const std::vector<ingest::ConstraintRow>& rows)
+    : shaped_(shaped), facts_(facts), bits_(bits), rows_(rows), buffer_of_(shaped.graph.tensors.size(), -1) {
   out_.model = shaped.graph.name;
 }
 
@@ -105,7 +109,7 @@ void Builder::read_operands(const ingest::Node& node, const OperatorRow& row, co
       const std::int64_t read = table ? stored_bytes(facts_.elements[node.outputs[0].at()], element_bits) : stored;
       step.parameter_bytes += read;
       draft.kernel.unique_weight_bytes += std::min(read, stored);
-      draft.instance.parameters.push_back({id, -1, read, stored});
+      draft.instance.parameters.push_back({id, -1, read, stored, table});
       continue;
     }
     if (std::find(inside.begin(), inside.end(), root) != inside.end()) continue;
@@ -120,6 +124,12 @@ void Builder::read_operands(const ingest::Node& node, const OperatorRow& row, co
 }
 
 void Builder::emit(Draft draft) {
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    // Rows by name part kernels that are otherwise the same.
+    if (matches(rows_[r], draft.kernel.layer_class, draft.instance.name)) {
+      draft.kernel.constraint_rows |= std::uint64_t{1} << r;
+    }
+  }
   const auto found = std::find_if(out_.kernels.begin(), out_.kernels.end(),
                                   [&](const Kernel& kernel) { return same_content(kernel, draft.kernel); });
   draft.instance.kernel = KernelId(static_cast<std::size_t>(found - out_.kernels.begin()));

@@ -17,7 +17,8 @@ struct Draft {
 
 class Builder {
  public:
-  Builder(const ingest::ShapedGraph& shaped, const GraphFacts& facts, const FormatBits& bits);
+  Builder(const ingest::ShapedGraph& shaped, const GraphFacts& facts, const FormatBits& bits,
+          const std::vector<ingest::ConstraintRow>& rows);
 
   /// The buffer of a root tensor, made on first use.
   std::int32_t buffer(std::int32_t root);
@@ -42,6 +43,7 @@ class Builder {
   const ingest::ShapedGraph& shaped_;
   const GraphFacts& facts_;
   FormatBits bits_;
+  const std::vector<ingest::ConstraintRow>& rows_;
   std::vector<std::int32_t> buffer_of_;
   KernelGraph out_;
 };

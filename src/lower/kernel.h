@@ -49,6 +49,7 @@ struct Kernel {
   std::int64_t unique_weight_bytes = 0;     ///< model parameters the kernel uses, each once
   std::int64_t unique_weight_elements = 0;  ///< of its matrix operand only
   std::int64_t repeats = 0;                 ///< instances of it in the graph
+  std::uint64_t constraint_rows = 0;        ///< bit r: row r of compile.constraints matches by class or name
   std::vector<Alternative> alternatives;    ///< of the first instance
 
   [[nodiscard]] std::int64_t macs() const;  ///< product of the iteration space; 0 unless matrix
@@ -78,7 +79,8 @@ struct ParameterUse {
   TensorId tensor;
   int operand = -1;         ///< operand of the einsum; -1 when the vector unit reads it
   std::int64_t bytes = 0;   ///< read at least once per execution
-  std::int64_t stored = 0;  ///< bytes of the whole tensor as stored; more than `bytes` for gathered embeddings
+  std::int64_t stored = 0;  ///< bytes of the whole tensor as stored
+  bool gathered = false;    ///< only the rows a request names are read, so the tensor is never pinned whole
 };
 
 /// One occurrence of a kernel in the graph, in execution order.

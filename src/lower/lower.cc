@@ -6,6 +6,7 @@
 #include "lower/facts.h"
 #include "lower/fusion.h"
 #include "lower/kernel.h"
+#include "lower/match.h"
 #include "lower/matrix.h"
 
 namespace plumbline::lower {
@@ -23,7 +24,7 @@ class Walk {
         bits_(bits),
         options_(options),
         policy_(policy),
-        builder_(shaped, facts, bits),
+        builder_(shaped, facts, bits, options.constraints),
         claimed_(shaped.graph.nodes.size(), false),
         pending_(shaped.graph.nodes.size(), -1) {}
 
@@ -129,7 +130,7 @@ class Walk {
     if (facts_.constant[product.bias.at()]) {
       step.parameter_bytes = stored_bytes(facts_.elements[product.bias.at()], bits_.accumulate);
       draft.kernel.unique_weight_bytes += step.parameter_bytes;
-      draft.instance.parameters.push_back({product.bias, -1, step.parameter_bytes, step.parameter_bytes});
+      draft.instance.parameters.push_back({product.bias, -1, step.parameter_bytes, step.parameter_bytes, false});
     } else {
       const std::int32_t root = facts_.root[product.bias.at()];
       step.input_bytes = builder_.bytes(root);
@@ -154,7 +155,7 @@ class Walk {
       kernel.unique_weight_elements = facts_.elements[product.weights.at()];
       const std::int64_t bytes = stored_bytes(kernel.unique_weight_elements, bits_.weights);
       kernel.unique_weight_bytes = bytes;
-      draft.instance.parameters.push_back({product.weights, 0, bytes, bytes});
+      draft.instance.parameters.push_back({product.weights, 0, bytes, bytes, false});
     } else {
       const std::int32_t root = facts_.root[product.weights.at()];
       draft.instance.reads.push_back({builder_.buffer(root), 0, builder_.bytes(root)});
@@ -293,6 +294,10 @@ Result<KernelGraph> lower(const ingest::ShapedGraph& graph, const ingest::Compil
                           const ingest::Policy& policy, const ingest::Accelerator& accelerator) {
   if (options.sparsity != "off") {
     return make_error("unsupported", {}, "sparse execution is not modelled", "write sparsity: off");
+  }
+  if (options.constraints.size() > kMostConstraintRows) {
+    return make_error("too-large", options.constraints[kMostConstraintRows].span,
+                      fmt::format("more than {} constraint rows", kMostConstraintRows));
   }
   PL_TRY(const FormatBits bits, policy_bits(policy));
   PL_TRY_STATUS(check_formats(policy, bits, accelerator));

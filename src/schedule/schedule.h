@@ -68,21 +68,26 @@ struct Residency {
   std::int64_t available_bytes = 0;  ///< on-chip capacity less the largest bucket's peak; -1 = unbounded
 };
 
-/// Chooses a mapping for every distinct kernel and places the activations.
-/// Errors: does-not-fit, bad-value (a constraint's dimension or level exists in no matched kernel), unknown-name.
+/// Chooses a mapping for every distinct kernel and places the activations. A constraint row binds the matrix kernels it
+/// matches that have its dimensions. Errors: does-not-fit, bad-value (a constraint's level), unknown-name (dataflow).
 Result<Schedule> schedule(const lower::KernelGraph& graph, const ingest::Accelerator& accelerator,
                           const ingest::CompileOptions& options,
                           const std::map<std::string, ingest::Dataflow>& dataflows);
 
+/// Every constraint row must bind a kernel of some model, and dataflow_by_class name a layer class. Errors: bad-value.
+Status check_constraints(const std::vector<ModelSchedules>& models, const ingest::CompileOptions& options);
+
 /// Pins whole parameter tensors so that the pinned bytes are the most that fit (ties: earliest tensors first).
-/// `residency: none` pins nothing. Gathered embedding tables are never pinned.
+/// `residency: none` pins nothing. Gathered embedding tables are never pinned. Runs check_constraints first, being the
+/// first step that sees every model and shape. Errors: bad-value, unsupported.
 Result<Residency> plan_residency(const std::vector<ModelSchedules>& models, const ingest::Accelerator& accelerator,
                                  const ingest::CompileOptions& options);
 
-/// The storage levels of `accelerator` for one kernel format. `macs_per_pe` per cycle.
+/// The storage levels of `accelerator` for one kernel format, without capacities and rates: the tiling keeps within the
+/// capacities, array_time() knows the rates. `macs_per_pe` per cycle.
 [[nodiscard]] Hierarchy make_hierarchy(const ingest::Accelerator& accelerator, double macs_per_pe);
 
-/// The innermost on-chip level outside the array that keeps inputs: activations and pinned weights live there.
+/// The outermost on-chip level that keeps inputs and outputs: activations live there. nullptr when there is none.
 [[nodiscard]] const ingest::AcceleratorLevel* on_chip_level(const ingest::Accelerator& accelerator);
 
 }  // namespace plumbline::schedule
