@@ -9,32 +9,6 @@
 
 namespace plumbline::ingest {
 
-const std::vector<PatchableKey>& patchable_keys() {
-  static const std::vector<PatchableKey> keys = {
-      {"models", Stage::ingest},
-      {"compile.shapes", Stage::lower},
-      {"compile.shapes.batch", Stage::lower},
-      {"compile.shapes.sequence", Stage::lower},
-      {"compile.shapes.pad", Stage::lower},
-      {"compile.fusion", Stage::lower},
-      {"compile.sparsity", Stage::lower},
-      {"precision", Stage::lower},
-      {"compile.dataflow", Stage::schedule},
-      {"compile.objective", Stage::schedule},
-      {"compile.constraints", Stage::schedule},
-      {"compile.residency", Stage::schedule},
-      {"dataflows", Stage::schedule},
-      {"accelerator", Stage::execute},
-      {"serving.batch.max", Stage::serve},
-      {"serving.batch.wait", Stage::serve},
-      {"serving.batch.group", Stage::serve},
-      {"serving.admission.queue", Stage::serve},
-      {"serving.clock", Stage::serve},
-      {"environment.ambient", Stage::serve},
-  };
-  return keys;
-}
-
 namespace {
 
 // Keys whose inside is free (their own readers check it): a patch may go below them.

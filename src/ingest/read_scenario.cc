@@ -10,16 +10,6 @@
 
 namespace plumbline::ingest {
 
-double Gate::margin(const std::string& metric) const {
-  const auto it = margins.find(metric);
-  return it == margins.end() ? default_margin : it->second;
-}
-
-std::string stage_name(Stage stage) {
-  constexpr const char* kNames[] = {"ingest", "lower", "schedule", "execute", "serve"};
-  return kNames[static_cast<int>(stage)];
-}
-
 namespace {
 
 constexpr double kLongestRun = 86400.0 * 7;  // s: a week of simulated time
