@@ -6,82 +6,106 @@
 
 namespace plumbline::schedule {
 
-std::int64_t most_receivers(const lower::Einsum& einsum, const Mapping& mapping, int outer, int inner,
-                            std::size_t operand) {
-  // Of the children of one parent at the first step: those that differ in unused dimensions, times the deepest pile of
-  // tiles along each window.
-  std::int64_t receivers = 1;
-  const auto& axes = einsum.operands[operand].axes;
-  std::array<std::int64_t, lower::kMaxDims> below{};
-  for (int d = 0; d < einsum.rank(); ++d) {
-    std::int64_t product = 1;
-    for (int l = static_cast<int>(mapping.levels.size()) - 1; l >= inner; --l) {
-      for (const Loop& loop : mapping.levels[static_cast<std::size_t>(l)].loops) {
-        if (loop.dim == d && __builtin_mul_overflow(product, loop.bound, &product)) product = INT64_MAX;
-      }
+namespace {
+
+using Extents = std::array<std::int64_t, lower::kMaxDims>;
+
+/// Index ranges of a tile of `level`, by dimension.
+Extents tile_extents(const lower::Einsum& einsum, const Mapping& mapping, int level) {
+  Extents extents;
+  extents.fill(1);
+  for (std::size_t l = mapping.levels.size(); l-- > static_cast<std::size_t>(level);) {
+    for (const Loop& loop : mapping.levels[l].loops) {
+      const auto d = static_cast<std::size_t>(loop.dim);
+      if (__builtin_mul_overflow(extents[d], loop.bound, &extents[d])) extents[d] = einsum.dims[d];
+      extents[d] = std::min(extents[d], einsum.dims[d]);
     }
-    below[static_cast<std::size_t>(d)] = std::min(product, einsum.dims[static_cast<std::size_t>(d)]);
   }
-  // Starts of the children's tiles along one dimension that lie inside the problem.
-  const auto starts = [&](int d) {
-    std::vector<std::int64_t> result{0};
-    std::int64_t stride = below[static_cast<std::size_t>(d)];
-    for (int l = inner - 1; l >= outer; --l) {
-      const auto& loops = mapping.levels[static_cast<std::size_t>(l)].loops;
-      for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
-        if (loop->dim != d) continue;
-        if (loop->kind != LoopKind::temporal) {
-          const std::size_t many = result.size();
-          for (std::int64_t x = 1; x < loop->bound; ++x) {
-            for (std::size_t i = 0; i < many; ++i) {
-              if (result[i] + x * stride < einsum.dims[static_cast<std::size_t>(d)])
-                result.push_back(result[i] + x * stride);
-            }
+  return extents;
+}
+
+/// Where the first step's children of the first parent start along one dimension.
+std::vector<std::int64_t> child_starts(const lower::Einsum& einsum, const Mapping& mapping, int outer, int inner,
+                                       int dim) {
+  const std::int64_t size = einsum.dims[static_cast<std::size_t>(dim)];
+  std::vector<std::int64_t> starts{0};
+  std::int64_t stride = tile_extents(einsum, mapping, inner)[static_cast<std::size_t>(dim)];
+  for (int l = inner - 1; l >= outer; --l) {
+    const auto& loops = mapping.levels[static_cast<std::size_t>(l)].loops;
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+      if (loop->dim != dim) continue;
+      if (loop->kind != LoopKind::temporal) {
+        const std::size_t many = starts.size();
+        for (std::int64_t x = 1; x < loop->bound && x * stride < size; ++x) {
+          for (std::size_t i = 0; i < many; ++i) {
+            if (starts[i] + x * stride < size) starts.push_back(starts[i] + x * stride);
           }
         }
-        if (__builtin_mul_overflow(stride, loop->bound, &stride)) stride = INT64_MAX / 4;
-        stride = std::min(stride, einsum.dims[static_cast<std::size_t>(d)]);
+      }
+      if (__builtin_mul_overflow(stride, loop->bound, &stride)) stride = size;
+      stride = std::min(stride, size);
+    }
+  }
+  return starts;
+}
+
+/// Most tiles that share one element of a window axis; the tiles start at `bases`.
+std::int64_t deepest_pile(const lower::Axis& axis, const Extents& extents, std::vector<std::int64_t> bases) {
+  std::sort(bases.begin(), bases.end());
+  // An element v lies in the tile at b when v − b is an offset of the tile, so offsets are tried against all bases.
+  // Two-term tiles repeat with the product of the coefficients, so farther elements than this pile up no deeper.
+  const std::int64_t reach =
+      axis.size() == 2 ? bases.back() - bases.front() + 2 * axis[0].coefficient * axis[1].coefficient : INT64_MAX;
+  std::vector<std::int64_t> offsets{0};
+  for (const lower::AxisTerm& term : axis) {
+    std::vector<std::int64_t> next;
+    for (const std::int64_t offset : offsets) {
+      for (std::int64_t x = 0; x < extents[static_cast<std::size_t>(term.dim)]; ++x) {
+        if (x * term.coefficient > reach) break;
+        next.push_back(offset + x * term.coefficient);
       }
     }
-    return result;
-  };
+    std::sort(next.begin(), next.end());
+    next.erase(std::unique(next.begin(), next.end()), next.end());
+    offsets = std::move(next);
+  }
+  std::vector<std::int64_t> elements;
+  for (const std::int64_t base : bases) {
+    for (const std::int64_t offset : offsets) elements.push_back(base + offset);
+  }
+  std::sort(elements.begin(), elements.end());
+  std::int64_t deepest = 1;
+  std::int64_t run = 0;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    run = i > 0 && elements[i] == elements[i - 1] ? run + 1 : 1;
+    deepest = std::max(deepest, run);
+  }
+  return deepest;
+}
+
+}  // namespace
+
+std::int64_t most_receivers(const lower::Einsum& einsum, const Mapping& mapping, int outer, int inner,
+                            std::size_t operand) {
+  std::int64_t receivers = 1;
   std::uint32_t used = 0;
-  for (const lower::Axis& axis : axes) {
-    for (const lower::AxisTerm& term : axis) used |= 1U << term.dim;
-    if (axis.size() < 2) continue;
-    std::vector<std::int64_t> piles;  // every element of every child's tile
+  const Extents extents = tile_extents(einsum, mapping, inner);
+  for (const lower::Axis& axis : einsum.operands[operand].axes) {
     std::vector<std::int64_t> bases{0};
-    std::vector<std::int64_t> elements{0};
     for (const lower::AxisTerm& term : axis) {
+      used |= 1U << term.dim;
+      if (axis.size() < 2) continue;
       std::vector<std::int64_t> moved;
-      for (const std::int64_t base : bases) {
-        for (const std::int64_t start : starts(term.dim)) moved.push_back(base + term.coefficient * start);
+      for (const std::int64_t start : child_starts(einsum, mapping, outer, inner, term.dim)) {
+        for (const std::int64_t base : bases) moved.push_back(base + term.coefficient * start);
       }
-      bases = moved;
-      moved.clear();
-      for (const std::int64_t element : elements) {
-        for (std::int64_t x = 0; x < below[static_cast<std::size_t>(term.dim)]; ++x)
-          moved.push_back(element + term.coefficient * x);
-      }
-      std::sort(moved.begin(), moved.end());
-      moved.erase(std::unique(moved.begin(), moved.end()), moved.end());
-      elements = moved;
+      bases = std::move(moved);
     }
-    if (bases.size() == 1) continue;
-    for (const std::int64_t base : bases) {
-      for (const std::int64_t element : elements) piles.push_back(base + element);
-    }
-    std::sort(piles.begin(), piles.end());
-    std::int64_t deepest = 1;
-    std::int64_t run = 0;
-    for (std::size_t i = 0; i < piles.size(); ++i) {
-      run = i > 0 && piles[i] == piles[i - 1] ? run + 1 : 1;
-      deepest = std::max(deepest, run);
-    }
-    receivers *= deepest;
+    if (bases.size() > 1) receivers *= deepest_pile(axis, extents, std::move(bases));
   }
   for (int d = 0; d < einsum.rank(); ++d) {
-    if (((used >> d) & 1U) == 0) receivers *= static_cast<std::int64_t>(starts(d).size());
+    if (((used >> d) & 1U) == 0)
+      receivers *= static_cast<std::int64_t>(child_starts(einsum, mapping, outer, inner, d).size());
   }
   return receivers;
 }

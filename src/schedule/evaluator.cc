@@ -10,6 +10,9 @@
 namespace plumbline::schedule {
 namespace {
 
+/// No count exceeds the number of MACs, so sums of two counts stay within 64 bits.
+constexpr std::int64_t kMostMacs = std::int64_t{1} << 62;
+
 using lower::Operand;
 using lower::Role;
 
@@ -40,6 +43,8 @@ Status project(const lower::Einsum& einsum, const Operand& operand, Projection& 
     }
     if (window.terms == 1) {
       out.flat |= 1U << axis[0].dim;
+      out.flat_dims[static_cast<std::size_t>(out.flat_count++)] = axis[0].dim;
+      out.words *= einsum.dims[static_cast<std::size_t>(axis[0].dim)];  // at most the checked number of MACs
       continue;
     }
     if (operand.role == Role::outputs) {
@@ -62,9 +67,8 @@ Status Evaluator::prepare_projections() {
     const std::int64_t size = einsum_.dims[static_cast<std::size_t>(d)];
     const std::string& name = einsum_.dim_names[static_cast<std::size_t>(d)];
     if (size < 1) return bad(fmt::format("dimension '{}' has size {}", name, size));
-    if (__builtin_mul_overflow(macs_, size, &macs_)) {
-      return make_error("overflow", Span{},
-                        fmt::format("more than 2^63 - 1 multiply-accumulates at dimension '{}'", name));
+    if (__builtin_mul_overflow(macs_, size, &macs_) || macs_ > kMostMacs) {
+      return make_error("overflow", Span{}, fmt::format("more than 2^62 multiply-accumulates at dimension '{}'", name));
     }
   }
   const auto& operands = einsum_.operands;
@@ -112,7 +116,6 @@ Status Evaluator::prepare_fan_out() {
     }
     if (outer.capacity_bits && *outer.capacity_bits < 0)
       return bad(fmt::format("level '{}' has a negative capacity", outer.name));
-    capacities_ = capacities_ || outer.capacity_bits.has_value();
   }
   return Done{};
 }
@@ -130,9 +133,8 @@ std::int64_t Evaluator::tile_words(const Nest& nest, int level, std::size_t oper
   const Projection& p = projections_[operand];
   const auto& extent = nest.extent[static_cast<std::size_t>(level)];
   std::int64_t words = 1;
-  for (int d = 0; d < nest.rank; ++d) {
-    if (((p.flat >> d) & 1U) != 0) words *= extent[static_cast<std::size_t>(d)];
-  }
+  for (int k = 0; k < p.flat_count; ++k)
+    words *= extent[static_cast<std::size_t>(p.flat_dims[static_cast<std::size_t>(k)])];
   for (int w = 0; w < p.windows; ++w) {
     const std::int64_t along = axis_elements(p.axes[static_cast<std::size_t>(w)], extent);
     if (along < 0) return -1;
@@ -173,6 +175,80 @@ Verdict Evaluator::count_operand(const Nest& nest, const Mapping& mapping, std::
   return {};
 }
 
+namespace {
+
+/// Where the loops outside one level leave an operand.
+struct Passage {
+  std::int64_t moving = 1;    ///< repeats by temporal loops outside some used loop
+  std::int64_t standing = 1;  ///< repeats by the temporal loops inside every used one, where the tile stands still
+  std::int64_t copies = 1;    ///< repeats by spatial loops
+};
+
+/// Branch-free: random nests defeat the predictor.
+void pass(const NestLoop& loop, std::uint32_t relevant, Passage& p) {
+  const bool used = ((relevant >> loop.dim) & 1U) != 0;
+  const bool temporal = !loop.spatial;
+  p.moving *= used & temporal ? p.standing : 1;
+  p.standing = temporal ? (used ? 1 : p.standing * loop.bound) : p.standing;
+  p.copies *= !used & !temporal ? loop.bound : 1;
+}
+
+using Passages = std::array<std::array<Passage, kMaxOperands>, kMaxLevels + 1>;
+
+/// One pass over the nest for N operands at once; N is fixed so that their state stays in registers.
+template <std::size_t N>
+void pass_levels(const Nest& nest, const std::array<Projection, kMaxOperands>& projections, Passages& out) {
+  std::array<Passage, N> now;
+  std::array<std::uint32_t, N> relevant;
+  for (std::size_t o = 0; o < N; ++o) relevant[o] = projections[o].relevant;
+  int i = 0;
+  for (int l = 0; l <= nest.levels; ++l) {
+    for (; i < nest.first[static_cast<std::size_t>(l)]; ++i) {
+      for (std::size_t o = 0; o < N; ++o) pass(nest.loops[static_cast<std::size_t>(i)], relevant[o], now[o]);
+    }
+    for (std::size_t o = 0; o < N; ++o) out[static_cast<std::size_t>(l)][o] = now[o];
+  }
+}
+
+}  // namespace
+
+/// Operands without windows under perfect factors. Of the loops outside a level only those over unused dimensions
+/// repeat a word, and of these not the ones inside every used loop, where the tile stands still.
+void Evaluator::count_flat(const Nest& nest, const Mapping& mapping, Tally& tally) const {
+  Passages passages;
+  const std::size_t operands = einsum_.operands.size();
+  if (operands == 3) {
+    pass_levels<3>(nest, projections_, passages);
+  } else {
+    pass_levels<kMaxOperands>(nest, projections_, passages);
+  }
+  for (std::size_t o = 0; o < operands; ++o) {
+    const Projection& p = projections_[o];
+    if (p.windows > 0) continue;
+    const bool outputs = o + 1 == operands;
+    OperandTally* up = nullptr;
+    std::int64_t copies_above = 1;
+    for (int l = 0; l <= nest.levels; ++l) {
+      const bool macs = l == nest.levels;
+      if (!macs && !mapping.levels[static_cast<std::size_t>(l)].keeps_operand(o)) continue;
+      const Passage& at = passages[static_cast<std::size_t>(l)][o];
+      const std::int64_t moved = p.words * (macs ? at.moving * at.standing : at.moving);
+      if (up != nullptr) {
+        up->inner = l;
+        up->down = {moved * copies_above, moved * at.copies, p.words * copies_above, p.words * at.copies};
+        up->updates = outputs ? up->down.merged : 0;
+        up->reads = outputs ? up->down.merged - up->down.first_merged : up->down.merged;
+      }
+      if (macs) break;
+      OperandTally& here = tally.levels[static_cast<std::size_t>(l)][o];
+      here.tile = tile_words(nest, l, o);
+      here.fills = up == nullptr ? 0 : outputs ? (moved - p.words) * at.copies : moved * at.copies;
+      up = &here;
+      copies_above = at.copies;
+    }
+  }
+}
+
 /// Bits of one stored element. Outputs are narrow only where nothing but finished sums arrives.
 std::int64_t Evaluator::stored_bits(const Tally& tally, const Nest& nest, int level, std::size_t operand) const {
   const Operand& what = einsum_.operands[operand];
@@ -187,18 +263,25 @@ std::int64_t Evaluator::stored_bits(const Tally& tally, const Nest& nest, int le
   return partial ? std::max(what.bits, what.partial_bits) : what.bits;
 }
 
-Verdict Evaluator::check_capacity(const Mapping& mapping, const Tally& tally) const {
-  const std::size_t operands = einsum_.operands.size();
-  for (int l = 0; l < levels(); ++l) {
-    const auto& capacity = hierarchy_.levels[static_cast<std::size_t>(l)].capacity_bits;
-    if (!capacity) continue;
-    __int128 bits = 0;
-    for (std::size_t o = 0; o < operands; ++o) {
-      if (mapping.levels[static_cast<std::size_t>(l)].keeps_operand(o))
-        bits += tally.levels[static_cast<std::size_t>(l)][o].write_bits;
+/// Bits read and written; the tiles against the capacity.
+Verdict Evaluator::count_bits(const Nest& nest, const Mapping& mapping, Tally& tally) const {
+  for (int l = 0; l < nest.levels; ++l) {
+    __int128 stored = 0;
+    for (std::size_t o = 0; o < einsum_.operands.size(); ++o) {
+      if (!mapping.levels[static_cast<std::size_t>(l)].keeps_operand(o)) continue;
+      OperandTally& here = tally.levels[static_cast<std::size_t>(l)][o];
+      const std::int64_t width = stored_bits(tally, nest, l, o);
+      stored += static_cast<__int128>(here.tile) * width;
+      // Reads, fills and updates are at most the number of MACs each.
+      if (__builtin_mul_overflow(here.reads, width, &here.read_bits) ||
+          __builtin_mul_overflow(here.fills + here.updates, width, &here.write_bits)) {
+        return {Fault::overflow, l, static_cast<int>(o)};
+      }
     }
-    if (bits > *capacity)
-      return {Fault::beyond_tile, l, 0, static_cast<std::int64_t>(std::min<__int128>(bits, INT64_MAX)), *capacity};
+    const auto& capacity = hierarchy_.levels[static_cast<std::size_t>(l)].capacity_bits;
+    if (capacity && stored > *capacity) {
+      return {Fault::beyond_tile, l, 0, static_cast<std::int64_t>(std::min<__int128>(stored, INT64_MAX)), *capacity};
+    }
   }
   return {};
 }
@@ -263,37 +346,14 @@ Verdict Evaluator::evaluate(const Mapping& mapping, Tally& tally) const {
       }
     }
   }
+  if (nest.ragged == 0) count_flat(nest, mapping, tally);
   for (std::size_t o = 0; o < einsum_.operands.size(); ++o) {
+    if (nest.ragged == 0 && projections_[o].windows == 0) continue;
     verdict = count_operand(nest, mapping, o, tally);
     if (!verdict.ok()) return verdict;
   }
-  // Widths need the counts; capacities need the widths. write_bits carries the tile's bits in between.
-  for (int l = 0; l < nest.levels; ++l) {
-    for (std::size_t o = 0; o < einsum_.operands.size(); ++o) {
-      if (!mapping.levels[static_cast<std::size_t>(l)].keeps_operand(o)) continue;
-      OperandTally& here = tally.levels[static_cast<std::size_t>(l)][o];
-      here.read_bits = stored_bits(tally, nest, l, o);
-      if (__builtin_mul_overflow(here.tile, here.read_bits, &here.write_bits))
-        return {Fault::overflow, l, static_cast<int>(o)};
-    }
-  }
-  if (capacities_) {
-    verdict = check_capacity(mapping, tally);
-    if (!verdict.ok()) return verdict;
-  }
-  for (int l = 0; l < nest.levels; ++l) {
-    for (std::size_t o = 0; o < einsum_.operands.size(); ++o) {
-      if (!mapping.levels[static_cast<std::size_t>(l)].keeps_operand(o)) continue;
-      OperandTally& here = tally.levels[static_cast<std::size_t>(l)][o];
-      const std::int64_t width = here.read_bits;
-      std::int64_t written = 0;
-      if (__builtin_mul_overflow(here.reads, width, &here.read_bits) ||
-          __builtin_add_overflow(here.fills, here.updates, &written) ||
-          __builtin_mul_overflow(written, width, &here.write_bits)) {
-        return {Fault::overflow, l, static_cast<int>(o)};
-      }
-    }
-  }
+  verdict = count_bits(nest, mapping, tally);
+  if (!verdict.ok()) return verdict;
   find_time(mapping, nest, tally);
   return {};
 }

@@ -30,6 +30,9 @@ struct Projection {
   int windows = 0;
   std::array<WindowAxis, lower::kMaxDims> axes{};
   bool pairs_only = true;  ///< no axis of more than two terms
+  std::int64_t words = 1;  ///< distinct elements, when every axis is flat
+  int flat_count = 0;
+  std::array<int, lower::kMaxDims> flat_dims{};  ///< the dimensions of `flat`
 };
 
 /// Words between a keeper and the next inner one, summed over all steps and instances.
@@ -61,7 +64,7 @@ struct Tally {
 class Evaluator {
  public:
   /// Errors: bad-value (sizes, axes, meshes, bandwidths that make no sense), unsupported (more than 4 operands, a
-  /// dimension on two axes of one operand, outputs on a window axis), overflow (more than 2^63−1 MACs).
+  /// dimension on two axes of one operand, outputs on a window axis), overflow (more than 2^62 MACs).
   static Result<Evaluator> prepare(const lower::Einsum& einsum, const Hierarchy& hierarchy);
 
   /// The mapping as a Nest, its faults of shape, cover and fan-out found (not those of capacity).
@@ -85,10 +88,11 @@ class Evaluator {
   Evaluator() = default;
   Status prepare_projections();
   Status prepare_fan_out();
+  void count_flat(const Nest& nest, const Mapping& mapping, Tally& tally) const;
+  Verdict count_bits(const Nest& nest, const Mapping& mapping, Tally& tally) const;
   [[nodiscard]] std::int64_t tile_words(const Nest& nest, int level, std::size_t operand) const;
   bool transfer(const Nest& nest, int outer, int inner, std::size_t operand, Transfer& out) const;
   Verdict count_operand(const Nest& nest, const Mapping& mapping, std::size_t operand, Tally& tally) const;
-  Verdict check_capacity(const Mapping& mapping, const Tally& tally) const;
   void find_time(const Mapping& mapping, const Nest& nest, Tally& tally) const;
   [[nodiscard]] std::int64_t stored_bits(const Tally& tally, const Nest& nest, int level, std::size_t operand) const;
 
@@ -97,7 +101,6 @@ class Evaluator {
   std::array<Projection, kMaxOperands> projections_{};
   FanOut fan_out_;
   std::int64_t macs_ = 0;
-  bool capacities_ = false;
   bool bandwidths_ = false;
 };
 

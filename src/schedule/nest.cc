@@ -14,9 +14,9 @@ Verdict append_level(const LevelNest& level, int index, const FanOut& fan_out, N
     if (spatial_seen && !spatial) return {Fault::malformed, index, loop.dim, loop.bound};
     spatial_seen = spatial;
     if (loop.bound == 1) continue;
-    if (spatial) {
-      std::int64_t& along = loop.kind == LoopKind::spatial_x ? x : y;
-      if (__builtin_mul_overflow(along, loop.bound, &along)) return {Fault::overflow, index, loop.dim};
+    if (__builtin_mul_overflow(x, loop.kind == LoopKind::spatial_x ? loop.bound : 1, &x) ||
+        __builtin_mul_overflow(y, loop.kind == LoopKind::spatial_y ? loop.bound : 1, &y)) {
+      return {Fault::overflow, index, loop.dim};
     }
     if (nest.count == kMaxLoops) return {Fault::too_many_loops, index};
     NestLoop& out = nest.loops[static_cast<std::size_t>(nest.count++)];
@@ -24,55 +24,42 @@ Verdict append_level(const LevelNest& level, int index, const FanOut& fan_out, N
     out.level = index;
     out.spatial = spatial;
     out.bound = loop.bound;
+    out.digit = loop.bound - 1;
+    out.before = static_cast<std::int64_t>(nest.steps);
+    nest.steps *= spatial ? 1U : static_cast<std::uint64_t>(loop.bound);
   }
   const auto at = static_cast<std::size_t>(index);
   if (x > fan_out.x[at]) return {Fault::beyond_mesh, index, 0, x, fan_out.x[at]};
   if (y > fan_out.y[at]) return {Fault::beyond_mesh, index, 1, y, fan_out.y[at]};
+  nest.copies[at + 1] = nest.copies[at] * x * y;  // at most the number of instances
   return {};
 }
 
 /// Strides, extents and, where factors are imperfect, the digits of the last index.
 Verdict measure(Nest& nest) {
-  std::array<std::int64_t, lower::kMaxDims> inner;
-  inner.fill(1);
+  for (int l = 0; l <= nest.levels; ++l) nest.extent[static_cast<std::size_t>(l)].fill(1);
   std::uint32_t saturated = 0;
-  nest.extent[static_cast<std::size_t>(nest.levels)] = inner;
-  int level = nest.levels - 1;
   for (int i = nest.count - 1; i >= 0; --i) {
     NestLoop& loop = nest.loops[static_cast<std::size_t>(i)];
-    for (; level > loop.level; --level) nest.extent[static_cast<std::size_t>(level)] = inner;
     const auto d = static_cast<std::size_t>(loop.dim);
-    loop.stride = inner[d];
+    loop.stride = nest.extent[static_cast<std::size_t>(loop.level)][d];
     std::int64_t product = 0;
-    if (__builtin_mul_overflow(inner[d], loop.bound, &product) || product > nest.size[d]) {
+    if (__builtin_mul_overflow(loop.stride, loop.bound, &product) || product > nest.size[d]) {
       product = nest.size[d];
       saturated |= 1U << d;
     }
-    inner[d] = product;
+    for (int l = 0; l <= loop.level; ++l) nest.extent[static_cast<std::size_t>(l)][d] = product;
   }
-  for (; level >= 0; --level) nest.extent[static_cast<std::size_t>(level)] = inner;
   for (int d = 0; d < nest.rank; ++d) {
     const auto at = static_cast<std::size_t>(d);
-    if (inner[at] < nest.size[at]) return {Fault::not_covered, 0, d, inner[at], nest.size[at]};
+    if (nest.extent[0][at] < nest.size[at]) return {Fault::not_covered, 0, d, nest.extent[0][at], nest.size[at]};
   }
   nest.ragged = saturated;
-  std::int64_t steps = 1;
-  std::int64_t copies = 1;
-  level = 0;
-  for (int i = 0; i < nest.count; ++i) {
+  for (int i = 0; saturated != 0 && i < nest.count; ++i) {
     NestLoop& loop = nest.loops[static_cast<std::size_t>(i)];
     const auto d = static_cast<std::size_t>(loop.dim);
-    const bool whole = ((saturated >> d) & 1U) == 0;
-    loop.digit = whole ? loop.bound - 1 : (nest.size[d] - 1) / loop.stride % loop.bound;
-    for (; level <= loop.level; ++level) nest.copies[static_cast<std::size_t>(level)] = copies;
-    if (loop.spatial) {
-      copies *= loop.bound;  // at most the mesh, so it cannot overflow
-    } else if (saturated == 0) {
-      loop.before = steps;
-      steps *= loop.bound;  // at most the product of all sizes
-    }
+    if (((saturated >> d) & 1U) != 0) loop.digit = (nest.size[d] - 1) / loop.stride % loop.bound;
   }
-  for (; level <= nest.levels; ++level) nest.copies[static_cast<std::size_t>(level)] = copies;
   return {};
 }
 
@@ -80,6 +67,8 @@ Verdict measure(Nest& nest) {
 
 Verdict flatten(const lower::Einsum& einsum, const FanOut& fan_out, const Mapping& mapping, Nest& nest) {
   nest.count = 0;
+  nest.steps = 1;
+  nest.copies[0] = 1;
   nest.rank = einsum.rank();
   nest.size = einsum.dims;
   if (static_cast<int>(mapping.levels.size()) != nest.levels) {

@@ -48,6 +48,7 @@ struct Nest {
   int levels = 0;
   int rank = 0;
   int count = 0;
+  std::uint64_t steps = 1;  ///< temporal trips of all loops, modulo 2^64: exact when nothing is ragged
   std::array<NestLoop, kMaxLoops> loops;
   std::array<int, kMaxLevels + 1> first{};  ///< loops outside level l are [0, first[l]); first[levels] = count
   std::array<std::int64_t, lower::kMaxDims> size{};

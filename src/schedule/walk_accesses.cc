@@ -189,6 +189,13 @@ class TimeWalk {
     bases_.resize(held_.size());
     entered_.assign(static_cast<std::size_t>(scene.words), -1);
     left_ = first_met_ = entered_;
+    for (std::size_t a = 0; a < scene.operand->axes.size(); ++a) {
+      for (const lower::AxisTerm& term : scene.operand->axes[a]) {
+        const auto d = static_cast<std::size_t>(term.dim);
+        weight_[d] += term.coefficient * scene.pitch[a];
+        single_ = single_ && scene.tile[d] == 1;
+      }
+    }
   }
 
   /// False when there was more to visit than allowed.
@@ -253,6 +260,7 @@ class TimeWalk {
   }
 
   void change(std::size_t slot, const Point& base, std::int64_t parents, std::int64_t twins, Moved& moved) {
+    if (single_) return change_word(slot, base, parents, twins, moved);
     const std::vector<std::int64_t> next = tile_words(scene_, base);
     std::vector<std::int64_t> before;
     if (scene_.latched && held_[slot] != kNothing) before = tile_words(scene_, bases_[slot]);
@@ -269,6 +277,27 @@ class TimeWalk {
     while (old != before.end()) leave(*old++, parents, twins, moved);
     held_[slot] = 1;
     bases_[slot] = base;
+  }
+
+  /// The same for tiles of one word.
+  void change_word(std::size_t slot, const Point& base, std::int64_t parents, std::int64_t twins, Moved& moved) {
+    const bool had = scene_.latched && held_[slot] != kNothing;
+    const std::int64_t next = word_at(base);
+    const std::int64_t before = had ? word_at(bases_[slot]) : kNothing;
+    moved.visits += had ? 2 : 1;
+    if (before != next) {
+      enter(next, parents, twins, moved);
+      if (had) leave(before, parents, twins, moved);
+    }
+    held_[slot] = 1;
+    bases_[slot] = base;
+  }
+
+  [[nodiscard]] std::int64_t word_at(const Point& base) const {
+    std::int64_t word = 0;
+    for (int d = 0; d < scene_.rank; ++d)
+      word += base[static_cast<std::size_t>(d)] * weight_[static_cast<std::size_t>(d)];
+    return word;
   }
 
   void enter(std::int64_t word, std::int64_t parents, std::int64_t twins, Moved& moved) {
@@ -305,6 +334,8 @@ class TimeWalk {
   std::vector<std::int8_t> held_;
   std::vector<Point> bases_;  ///< by slot: start of the tile held
   std::vector<std::int64_t> entered_, left_, first_met_;
+  Point weight_{};          ///< what a step of each dimension adds to a word's number
+  bool single_ = true;      ///< tiles hold one word
   std::int64_t group_ = 0;  ///< one number per parent and step
   std::int64_t clock_ = 0;
 };
