@@ -243,11 +243,11 @@ void MapReader::finish() {
 
 namespace {
 
-// Words that YAML 1.1 readers turn into booleans or nulls.
+// Words that YAML 1.1 readers turn into booleans. The single letters y and n are left alone: no common reader converts
+// them, and they are dimension names here.
 const std::vector<std::string_view>& trap_words() {
-  static const std::vector<std::string_view> words = {"y",  "Y",  "yes", "Yes", "YES", "n",  "N",   "no",  "No",
-                                                      "NO", "on", "On",  "ON",  "off", "Off", "OFF", "True", "TRUE",
-                                                      "False", "FALSE"};
+  static const std::vector<std::string_view> words = {"yes", "Yes", "YES", "no",   "No",   "NO",    "on",   "On",
+                                                      "ON",  "off", "Off", "OFF",  "True", "TRUE",  "False", "FALSE"};
   return words;
 }
 

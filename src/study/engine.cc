@@ -82,7 +82,7 @@ Result<std::shared_ptr<const Compiled>> Engine::compile(const ingest::Scenario& 
   out->has_weights = true;
   const auto& resolved = scenario.resolved;
   const std::string lower_key = sha256(part(resolved, "models") + part(resolved, "compile.fusion") + part(resolved, "compile.sparsity") +
-                                       part(resolved, "precision") + part(resolved, "accelerator.formats"));
+                                       part(resolved, "precision") + part(resolved, "accelerator.formats") + part(resolved, "compile.constraints"));
   const auto& shapes = scenario.compile.shapes;
   const std::vector<std::int64_t> sequences = shapes.sequence.empty() ? std::vector<std::int64_t>{0} : shapes.sequence;
   for (std::size_t m = 0; m < scenario.models.size(); ++m) {
