@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "ingest/graph_testing.h"
 #include "ingest/graph_text.h"
+#include "ingest/operators.h"
 
 namespace plumbline::ingest {
 namespace {
@@ -265,6 +268,21 @@ TEST(Operators, UnknownOnesAreNamedWithTheNearest) {
   const auto result = infer(model);
   EXPECT_EQ(first_error(result), "operator 'Rellu' (node 'act') is not modelled [unknown-operator]");
   EXPECT_EQ(result.errors().front().help, "did you mean 'Relu'?");
+}
+
+TEST(Operators, TheTableInTheDocumentationListsExactlyTheRows) {
+  const std::string page = file_bytes(std::string(PLUMBLINE_SOURCE_DIR) + "/docs/ingest.md");
+  const auto begin = page.find("| group | operators |");
+  const std::string table = page.substr(begin, page.find("\n\n", begin) - begin);
+  std::set<std::string> listed;
+  for (std::size_t at = table.find('`'); at != std::string::npos; at = table.find('`', table.find('`', at + 1) + 1)) {
+    listed.insert(table.substr(at + 1, table.find('`', at + 1) - at - 1));
+  }
+  std::set<std::string> rows;
+  for (const auto& row : operators()) {
+    rows.insert(row.domain.empty() ? std::string(row.name) : std::string(row.domain) + "." + std::string(row.name));
+  }
+  EXPECT_EQ(listed, rows);
 }
 
 TEST(Lstm, LayoutAndDirectionsDecideTheShapes) {

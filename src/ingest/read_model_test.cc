@@ -141,6 +141,17 @@ std::string error(const std::string& rest) {
   return graph.ok() ? "no error" : render(graph.errors());
 }
 
+TEST(ReadModel, TheExampleOfTheDocumentationIsRead) {
+  const std::string page = file_bytes(std::string(PLUMBLINE_SOURCE_DIR) + "/docs/ingest.md");
+  const auto begin = page.find("```yaml\n") + 8;
+  const auto graph = read(page.substr(begin, page.find("```", begin) - begin));
+  ASSERT_TRUE(graph.ok()) << render(graph.errors());
+  const auto shaped = infer_shapes(*graph, {{"batch", 5}});
+  ASSERT_TRUE(shaped.ok()) << render(shaped.errors());
+  EXPECT_EQ(multiply_accumulates(*shaped), 5 * 3 * 2 * 64 * 256);
+  EXPECT_EQ(graph->nodes[5].name, "step.1.widen.MatMul");
+}
+
 TEST(ReadModel, RepetitionCarriesOutputsToInputs) {
   const auto graph = read(std::string(kHead) +
                           "inputs:\n  a: {type: float32, shape: [batch, 4]}\noutputs: [b]\n"
