@@ -15,7 +15,7 @@ namespace {
 
 /// Steps of the exact search (states × distinct sizes, 4 bytes each); beyond it sizes are rounded up to a coarser unit,
 /// so the choice still fits but may leave up to one unit per tensor unused.
-constexpr std::int64_t kMostSteps = std::int64_t{1} << 22;
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 20;
 
 struct Candidate {
   std::size_t model = 0;
