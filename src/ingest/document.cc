@@ -108,10 +108,14 @@ void append_canonical(const Value& value, std::string& out) {
   }
 }
 
+// Plain flow scalars of letters, digits and a few signs mean the same to every YAML reader; all else is quoted.
 bool plain_is_safe(std::string_view text) {
-  if (text.empty() || text.front() == ' ' || text.back() == ' ') return false;
-  if (std::string_view("*&!|>'\"%@`#{[-?~").find(text.front()) != std::string_view::npos) return false;
-  return text.find_first_of(",:{}[]#\n\"'") == std::string_view::npos;
+  const auto word = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  if (text.empty() || text.back() == ' ') return false;
+  const bool signed_number = text.front() == '-' && text.size() > 1 && word(text[1]);
+  if (!word(text.front()) && text.front() != '.' && text.front() != '/' && !signed_number) return false;
+  return std::all_of(text.begin(), text.end(),
+                     [&](char c) { return word(c) || std::string_view(" ./%*+-()=").find(c) != std::string_view::npos; });
 }
 
 void append_flow(const Value& value, std::string& out) {
