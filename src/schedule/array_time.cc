@@ -26,12 +26,15 @@ struct DimTiles {
   [[nodiscard]] std::int64_t full() const { return size / tile(); }
   [[nodiscard]] std::int64_t ragged() const { return size % tile(); }
   [[nodiscard]] std::int64_t trips() const { return full() + (ragged() > 0 ? 1 : 0); }
+  [[nodiscard]] std::int64_t last() const { return ragged() > 0 ? ragged() : tile(); }
 };
 
 /// The nest from the array's point of view: outer loops change the tile it holds, stream loops do not.
 struct ArrayNest {
   std::array<DimTiles, lower::kMaxDims> dims;
   int rank = 0;
+  std::vector<int>
+      outer;  ///< dimensions of the outer loops, outermost first; a dimension stands where its innermost loop does
   bool spills = false;  ///< a reduction loop runs outside a loop over outputs, so unfinished sums leave their keeper
 };
 
@@ -76,11 +79,16 @@ ArrayNest read_nest(const lower::Einsum& einsum, const Mapping& mapping, const D
     }
   }
   // The innermost run of loops that leave the stationary tile alone streams past it, whatever their level.
-  for (std::size_t i = temporal.size(); i > 0; --i) {
-    const TemporalLoop& loop = temporal[i - 1];
-    if (((roles.relevant[stationary] >> loop.dim) & 1U) != 0) break;
-    nest.dims[static_cast<std::size_t>(loop.dim)].stream *= loop.bound;
+  std::size_t outer = temporal.size();
+  while (outer > 0 && ((roles.relevant[stationary] >> temporal[outer - 1].dim) & 1U) == 0) {
+    --outer;
+    nest.dims[static_cast<std::size_t>(temporal[outer].dim)].stream *= temporal[outer].bound;
   }
+  for (std::size_t i = 0; i < outer; ++i) {
+    std::erase(nest.outer, temporal[i].dim);
+    nest.outer.push_back(temporal[i].dim);
+  }
+  std::erase_if(nest.outer, [&](int d) { return nest.dims[static_cast<std::size_t>(d)].trips() == 1; });
   nest.spills = sums_spill(temporal, mapping, roles);
   return nest;
 }
@@ -119,14 +127,20 @@ std::int64_t cycles_for(std::int64_t bits, const std::optional<double>& bytes_pe
   return static_cast<std::int64_t>(std::ceil(static_cast<double>(bits) / 8.0 / *bytes_per_cycle));
 }
 
-/// One kind of visit: a tile's true extents and how often it occurs.
-struct VisitKind {
+/// A tile's true extents.
+struct Extent {
   std::int64_t rows = 1;
   std::int64_t columns = 1;
   std::int64_t stream = 1;
+};
+
+/// Visits that are alike and have alike successors.
+struct VisitKind {
+  Extent now;
+  Extent next;
   std::int64_t count = 1;
-  std::int64_t finishing = 1;  ///< of these, how many complete their outputs
-  bool first = true;           ///< holds the first visit of the kernel
+  bool finishing = true;  ///< every reduction is at its last tile
+  bool followed = true;   ///< a next visit exists
 };
 
 /// Times one visit waits for, each in cycles from its start.
@@ -187,48 +201,72 @@ class Timing {
 
   ArrayTime run() {
     const ingest::AcceleratorLevel& array = accelerator_.array();
-    VisitKind kind;
-    std::int64_t mapped_rows = 1;
-    std::int64_t mapped_columns = 1;
+    VisitKind all;
+    mapped_ = 1;
     for (int d = 0; d < nest_.rank; ++d) {
       const DimTiles& dim = nest_.dims[static_cast<std::size_t>(d)];
-      mapped_rows *= std::min(dim.rows, dim.size);
-      mapped_columns *= std::min(dim.columns, dim.size);
+      mapped_ *= std::min(dim.rows, dim.size) * std::min(dim.columns, dim.size);
+      if (std::find(nest_.outer.begin(), nest_.outer.end(), d) != nest_.outer.end()) continue;
+      extend(all.now, dim, dim.tile());
+      extend(all.next, dim, dim.tile());
     }
-    mapped_ = mapped_rows * mapped_columns;
     pes_ = array.fanout_x * array.fanout_y;
-    each_kind(0, kind);
+    Extent first = all.now;
+    for (const int d : nest_.outer) extend(first, dims(d), dims(d).tile());
+    charge_first(first);
+    // From one visit to the next one dimension advances, those inside it start again, those outside it stay.
+    for (std::size_t advancing = 0; advancing < nest_.outer.size(); ++advancing) each_kind(0, advancing, all);
+    VisitKind last = all;
+    last.followed = false;
+    for (const int d : nest_.outer) extend(last.now, dims(d), dims(d).last());
+    visit(last);
     // Skew: the first value reaches the last row and column after rows + columns - 2 cycles.
     time_.barrier += array.fanout_x + array.fanout_y - 2;
     return time_;
   }
 
  private:
-  /// All combinations of full and ragged tiles.
-  void each_kind(int d, const VisitKind& so_far) {
-    if (d == nest_.rank) {
+  [[nodiscard]] const DimTiles& dims(int d) const { return nest_.dims[static_cast<std::size_t>(d)]; }
+
+  static void extend(Extent& extent, const DimTiles& dim, std::int64_t size) {
+    const std::int64_t spread = dim.rows * dim.columns;
+    const std::int64_t rows = std::min(dim.rows, size);
+    extent.rows *= rows;
+    extent.columns *= std::min(dim.columns, std::max<std::int64_t>(1, size / rows));
+    extent.stream *= (size + spread - 1) / spread;
+  }
+
+  /// All combinations of tiles of the outer dimensions from `at` on while dimension `advancing` steps.
+  void each_kind(std::size_t at, std::size_t advancing, const VisitKind& so_far) {
+    if (at == nest_.outer.size()) {
       visit(so_far);
       return;
     }
-    const DimTiles& dim = nest_.dims[static_cast<std::size_t>(d)];
+    const int d = nest_.outer[at];
+    const DimTiles& dim = dims(d);
     const bool reduction = ((roles_.reduction() >> d) & 1U) != 0;
-    const auto with = [&](std::int64_t extent, std::int64_t count, bool first, bool last) {
-      VisitKind next = so_far;
-      const std::int64_t spread = dim.rows * dim.columns;
-      next.rows *= std::min(dim.rows, extent);
-      next.columns *= std::min(dim.columns, std::max<std::int64_t>(1, extent / std::min(dim.rows, extent)));
-      next.stream *= (extent + spread - 1) / spread;
-      next.count *= count;
-      // Of the reduction tiles only the last one completes the sum.
-      next.finishing *= reduction ? (last ? 1 : 0) : count;
-      next.first = next.first && first;
-      each_kind(d + 1, next);
+    const auto with = [&](std::int64_t now, std::int64_t next, std::int64_t count, bool last) {
+      if (count == 0) return;
+      VisitKind kind = so_far;
+      extend(kind.now, dim, now);
+      extend(kind.next, dim, next);
+      kind.count *= count;
+      kind.finishing = kind.finishing && (last || !reduction);
+      each_kind(at + 1, advancing, kind);
     };
-    if (dim.full() > 0) with(dim.tile(), dim.full(), true, dim.ragged() == 0);
-    if (dim.ragged() > 0) with(dim.ragged(), 1, dim.full() == 0, true);
+    const std::int64_t ragged = dim.ragged() > 0 ? 1 : 0;
+    if (at < advancing) {
+      with(dim.tile(), dim.tile(), dim.trips() - 1, false);
+      with(dim.last(), dim.last(), 1, true);
+    } else if (at == advancing) {
+      with(dim.tile(), dim.tile(), dim.trips() - 1 - ragged, false);
+      with(dim.tile(), dim.last(), ragged, false);
+    } else {
+      with(dim.last(), dim.tile(), 1, true);
+    }
   }
 
-  [[nodiscard]] std::int64_t streamed_bits(std::size_t operand, const VisitKind& kind) const {
+  [[nodiscard]] std::int64_t streamed_bits(std::size_t operand, const Extent& kind) const {
     // Columns share what a row is fed, rows share what a column is fed.
     const std::int64_t lanes = operand == kInputs ? (stationary_ == kInputs ? 0 : kind.rows)
                                                   : (stationary_ == kWeights  ? 0
@@ -238,7 +276,7 @@ class Timing {
   }
 
   /// Partial sums through their keeper, and results through the level outside it.
-  [[nodiscard]] std::int64_t sum_cycles(const VisitKind& kind, bool finishing) const {
+  [[nodiscard]] std::int64_t sum_cycles(const Extent& kind, bool finishing) const {
     const lower::Operand& outputs = einsum_.operands[kOutputs];
     if (stationary_ == kOutputs) return 0;
     const std::int64_t words = kind.columns * kind.stream;
@@ -268,62 +306,73 @@ class Timing {
     return rate <= 0 ? 0 : (rows + rate - 1) / rate;
   }
 
-  /// What a visit waits for when the next tile is loaded meanwhile (`loading`) and its own sums are drained.
-  [[nodiscard]] VisitTimes times_of(const VisitKind& kind, bool loading, bool finishing) const {
+  [[nodiscard]] std::int64_t tile_bits(const Extent& tile) const {
+    return operand_bits(einsum_.operands[stationary_], tile.rows * tile.columns);
+  }
+
+  /// What a visit waits for: its own stream and sums and, when tiles are doubled, the load of the next one.
+  [[nodiscard]] VisitTimes times_of(const VisitKind& kind, bool loading) const {
     VisitTimes times;
-    times.useful = static_cast<std::int64_t>(std::ceil(static_cast<double>(kind.stream) / macs_per_pe_));
-    std::int64_t weight_bits = streamed_bits(kWeights, kind);
-    std::int64_t input_bits = streamed_bits(kInputs, kind);
-    if (loading && stationary_ != kOutputs) {
-      times.preload = shift_cycles(kind.rows);
-      const std::int64_t tile = operand_bits(einsum_.operands[stationary_], kind.rows * kind.columns);
-      (stationary_ == kWeights ? weight_bits : input_bits) += tile;
+    times.useful = useful_cycles(kind.now);
+    std::int64_t weight_bits = streamed_bits(kWeights, kind.now);
+    std::int64_t input_bits = streamed_bits(kInputs, kind.now);
+    if (loading) {
+      times.preload = shift_cycles(kind.next.rows);
+      (stationary_ == kWeights ? weight_bits : input_bits) += tile_bits(kind.next);
     }
     times.weight_read = cycles_for(weight_bits, ports_[kWeights].read);
     times.feed = cycles_for(input_bits, ports_[kInputs].read);
     if (ports_[kWeights].level == ports_[kInputs].level) {
       times.port = cycles_for(weight_bits + input_bits, ports_[kWeights].read);
     }
-    times.sums = sum_cycles(kind, finishing);
+    times.sums = sum_cycles(kind.now, kind.finishing);
     return times;
   }
 
+  [[nodiscard]] std::int64_t useful_cycles(const Extent& kind) const {
+    return static_cast<std::int64_t>(std::ceil(static_cast<double>(kind.stream) / macs_per_pe_));
+  }
+
+  /// The first tile has nothing to hide behind.
+  void charge_first(const Extent& first) {
+    if (stationary_ != kOutputs) charge_open(first, 1);
+  }
+
+  void charge_open(const Extent& tile, std::int64_t count) {
+    Accountant(time_).charge_serial(shift_cycles(tile.rows), cycles_for(tile_bits(tile), ports_[stationary_].read),
+                                    count);
+  }
+
   void visit(const VisitKind& kind) {
-    Accountant accountant(time_);
     time_.visits += kind.count;
     const bool overlapped = accelerator_.preload == ingest::Preload::double_buffered;
-    const bool holds_outputs = stationary_ == kOutputs;
-    // The first tile has nothing to hide behind; every other one loads behind the visit before it.
-    const std::int64_t first = kind.first ? 1 : 0;
-    const std::int64_t hidden = overlapped && !holds_outputs ? kind.count - first : 0;
-    const std::int64_t exposed = holds_outputs ? 0 : kind.count - hidden;
-    if (exposed > 0) {
-      const std::int64_t tile = operand_bits(einsum_.operands[stationary_], kind.rows * kind.columns);
-      accountant.charge_serial(shift_cycles(kind.rows), cycles_for(tile, ports_[stationary_].read), exposed);
-    }
-    // Finishing visits are charged first among the loading ones; how the two mix changes no sum.
-    const std::int64_t loading_finishing = std::min(hidden, kind.finishing);
-    accountant.charge(times_of(kind, true, true), loading_finishing);
-    accountant.charge(times_of(kind, true, false), hidden - loading_finishing);
-    accountant.charge(times_of(kind, false, true), kind.finishing - loading_finishing);
-    accountant.charge(times_of(kind, false, false), kind.count - hidden - (kind.finishing - loading_finishing));
-    if (holds_outputs) drain_outputs(kind, times_of(kind, false, false));
-    const std::int64_t useful = times_of(kind, false, false).useful * kind.count;
-    time_.pe_useful += useful * kind.rows * kind.columns;
-    time_.pe_padded += useful * (mapped_ - kind.rows * kind.columns);
+    const bool loads = kind.followed && stationary_ != kOutputs;
+    if (loads && !overlapped) charge_open(kind.next, kind.count);
+    const VisitTimes times = times_of(kind, loads && overlapped);
+    Accountant(time_).charge(times, kind.count);
+    if (stationary_ == kOutputs) drain_outputs(kind);
+    const std::int64_t useful = times.useful * kind.count;
+    const std::int64_t working = kind.now.rows * kind.now.columns;
+    time_.pe_useful += useful * working;
+    time_.pe_padded += useful * (mapped_ - working);
     time_.pe_unmapped += useful * (pes_ - mapped_);
   }
 
   /// Stationary outputs shift out once their sums are complete (or must be spilled): behind the next stream when the
   /// accumulators are doubled, else exposed; the last drain of a kernel always is.
-  void drain_outputs(const VisitKind& kind, const VisitTimes& stream) {
+  void drain_outputs(const VisitKind& kind) {
     const lower::Operand& outputs = einsum_.operands[kOutputs];
-    const std::int64_t bits = kind.rows * kind.columns * (nest_.spills ? outputs.partial_bits : outputs.bits);
-    std::int64_t drain = std::max(shift_cycles(kind.rows), cycles_for(bits, ports_[kOutputs].write));
+    const std::int64_t bits = kind.now.rows * kind.now.columns * (nest_.spills ? outputs.partial_bits : outputs.bits);
+    std::int64_t drain = std::max(shift_cycles(kind.now.rows), cycles_for(bits, ports_[kOutputs].write));
     if (nest_.spills) drain += cycles_for(bits, ports_[kOutputs].read);
-    const std::int64_t exposed = accelerator_.accumulator_double_buffered ? (kind.first ? 1 : 0) : kind.count;
-    const std::int64_t busy = std::max({stream.useful, stream.weight_read, stream.feed, stream.port});
-    time_.psum_drain += exposed * drain + (kind.count - exposed) * std::max<std::int64_t>(0, drain - busy);
+    std::int64_t hidden = 0;
+    if (kind.followed && accelerator_.accumulator_double_buffered) {
+      VisitKind next = kind;
+      next.now = kind.next;
+      const VisitTimes times = times_of(next, false);
+      hidden = std::max({times.useful, times.weight_read, times.feed, times.port});
+    }
+    time_.psum_drain += kind.count * std::max<std::int64_t>(0, drain - hidden);
   }
 
   const lower::Einsum& einsum_;
