@@ -2,13 +2,15 @@
 // width.
 #include "execute/numerics/matmul_kernels.h"
 
+// The targets are chosen before Highway is seen.
+// clang-format off
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "execute/numerics/matmul_rounded_kernel.cc"
+#include "execute/numerics/matmul_targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-
-#include "execute/numerics/matmul_targets.h"
 #include "execute/numerics/matmul_vector-inl.h"
+// clang-format on
 
 HWY_BEFORE_NAMESPACE();
 namespace plumbline::numerics {
@@ -111,10 +113,10 @@ void TileBinary32Fused(const Panels& panels, std::int64_t first, std::int64_t la
 void TileBinary32Rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile) {
   run_tile<Binary32Rounded>(panels, first, last, tile);
 }
-void TileBinary16Rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile, StepTally*) {
+void TileBinary16Rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile) {
   run_tile<NarrowRounded<ToBinary16>>(panels, first, last, tile);
 }
-void TileBfloat16Rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile, StepTally*) {
+void TileBfloat16Rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile) {
   run_tile<NarrowRounded<ToBfloat16>>(panels, first, last, tile);
 }
 
@@ -136,11 +138,11 @@ void tile_binary32_fused(const Panels& panels, std::int64_t first, std::int64_t 
 void tile_binary32_rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile) {
   HWY_DYNAMIC_DISPATCH(TileBinary32Rounded)(panels, first, last, tile);
 }
-void tile_binary16_rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile, StepTally* tally) {
-  HWY_DYNAMIC_DISPATCH(TileBinary16Rounded)(panels, first, last, tile, tally);
+void tile_binary16_rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile) {
+  HWY_DYNAMIC_DISPATCH(TileBinary16Rounded)(panels, first, last, tile);
 }
-void tile_bfloat16_rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile, StepTally* tally) {
-  HWY_DYNAMIC_DISPATCH(TileBfloat16Rounded)(panels, first, last, tile, tally);
+void tile_bfloat16_rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile) {
+  HWY_DYNAMIC_DISPATCH(TileBfloat16Rounded)(panels, first, last, tile);
 }
 
 }  // namespace plumbline::numerics

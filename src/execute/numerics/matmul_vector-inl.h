@@ -10,6 +10,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 
 HWY_BEFORE_NAMESPACE();
 namespace plumbline::numerics {
@@ -18,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #undef PLUMBLINE_X86_VECTORS
 // AVX2 and AVX-512 have FMA, F16C and the conversions used below; HWY_SCALAR goes through <cmath>.
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 #define PLUMBLINE_X86_VECTORS 1
 #else
 #define PLUMBLINE_X86_VECTORS 0
@@ -50,7 +52,7 @@ HWY_INLINE hn::Vec<DI> integer_part(DI, V x) {
 /// counts + 1 in the lanes of `mask`.
 template <class DI, class VI, class M>
 HWY_INLINE VI count(DI di, VI counts, M mask) {
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET == HWY_AVX3
   return VI{_mm512_mask_add_epi32(counts.raw, mask.raw, counts.raw, hn::Set(di, 1).raw)};
 #else
   return hn::Sub(counts, hn::VecFromMask(di, mask));

@@ -46,9 +46,7 @@ std::int64_t align(const Term& term, int grid, BlockLoss& loss) {
     magnitude = term.significand >> -up;
   }
   const bool kept = up >= 0 || (up > -63 && (magnitude << -up) == term.significand);
-  loss.terms += 1;
-  if (!kept) loss.cut += 1;
-  if (magnitude == 0) loss.dropped += 1;
+  if (!kept) loss.terms_cut += 1;
   return term.negative ? -magnitude : magnitude;
 }
 
@@ -71,6 +69,7 @@ float finish(std::int64_t sum, int grid, const TensorCore& core, BlockLoss& loss
   // |sum| < 2^53 by check_tensor_core, so the conversion is exact; ldexp is exact far from the ends of double.
   const double exact = std::ldexp(static_cast<double>(magnitude), grid) * (negative ? -1.0 : 1.0);
   if (std::fabs(exact) >= std::ldexp(1.0, output.max_exponent() + 1)) {
+    loss.result_inexact = true;
     return std::copysign(std::numeric_limits<float>::infinity(), static_cast<float>(exact));
   }
   const Rounding rounding = core.final_rounding == FinalRounding::truncate ? Rounding::rtz : Rounding::rne;
@@ -162,7 +161,14 @@ Status check_tensor_core(const TensorCore& core, const Format& a, const Format& 
 float block_multiply_add(const TensorCore& core, const Format& a_format, const Format& b_format,
                          std::span<const float> a, std::span<const float> b, float c, BlockLoss* loss) {
   PL_CHECK(a.size() == b.size() && a.size() <= static_cast<std::size_t>(core.block));
-  if (!std::isfinite(c) || !all_finite(a) || !all_finite(b)) return special_sum(a, b, c);
+  BlockLoss unused;
+  BlockLoss& counted = loss != nullptr ? *loss : unused;
+  counted = {};
+  if (!std::isfinite(c) || !all_finite(a) || !all_finite(b)) {
+    for (std::size_t i = 0; i < a.size(); ++i) counted.products_zero += a[i] == 0 || b[i] == 0 ? 1 : 0;
+    return special_sum(a, b, c);
+  }
+  counted.products_zero = static_cast<std::int64_t>(a.size());
   const bool inside = core.addend == Addend::in_block;
   constexpr int kNothing = std::numeric_limits<int>::min();
   int top = kNothing;
@@ -172,22 +178,23 @@ float block_multiply_add(const TensorCore& core, const Format& a_format, const F
   }
   const Term addend = split(c, builtin_format(core.output));
   if (inside && c != 0) top = std::max(top, addend.exponent);
-  BlockLoss unused;
-  BlockLoss& counted = loss != nullptr ? *loss : unused;
-  counted = {};
   std::int64_t sum = 0;
   if (top != kNothing) {
     const int grid = top - core.fraction_bits;
     for (std::size_t i = 0; i < a.size(); ++i) {
       if (a[i] == 0 || b[i] == 0) continue;
-      sum += align(product(split(a[i], a_format), split(b[i], b_format)), grid, counted);
+      const std::int64_t term = align(product(split(a[i], a_format), split(b[i], b_format)), grid, counted);
+      if (term != 0) counted.products_zero -= 1;
+      sum += term;
     }
     if (inside && c != 0) sum += align(addend, grid, counted);
     const float block = finish(sum, grid, core, counted);
     if (inside) return block;
     if (c == 0) return block;
-    const float total = block + c;  // binary32 nearest-even, as the default environment rounds
-    if (double{block} + double{c} != double{total}) counted.result_inexact = true;
+    const float total = block + c;     // binary32 nearest-even, as the default environment rounds
+    const float seen = total - block;  // 2Sum: the error is zero exactly when both parts are recovered
+    const float error = (block - (total - seen)) + (c - seen);
+    if (error != 0) counted.result_inexact = true;
     return total == 0 ? 0.0F : total;
   }
   return c == 0 ? 0.0F : c;

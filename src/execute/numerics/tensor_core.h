@@ -43,12 +43,11 @@ struct TensorCore {
 /// Checks numbers a user stated. Errors: `bad-value`.
 [[nodiscard]] Status check_tensor_core(const TensorCore& core, const Format& a, const Format& b, const Span& span = {});
 
-/// What one block operation lost; the terms are the nonzero products and a nonzero c.
+/// What one block operation lost. With special values among the operands only zero operands are.
 struct BlockLoss {
-  std::int64_t terms = 0;
-  std::int64_t cut = 0;         ///< terms that lost bits when aligned, dropped ones included
-  std::int64_t dropped = 0;     ///< terms cut to zero
-  bool result_inexact = false;  ///< the final rounding lost bits
+  std::int64_t products_zero = 0;  ///< products that were zero or were cut to zero
+  std::int64_t terms_cut = 0;      ///< terms, c included, that lost bits when aligned; those cut to zero included
+  bool result_inexact = false;     ///< the final rounding lost bits
 };
 
 /// One block operation, exactly: at most core.block products a[i]*b[i] of finite or special values of formats

@@ -6,14 +6,18 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 
+// The targets are chosen before Highway is seen.
+// clang-format off
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "execute/numerics/tensor_core_kernel.cc"
+#include "execute/numerics/matmul_targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-
-#include "execute/numerics/matmul_targets.h"
 #include "execute/numerics/matmul_vector-inl.h"
+// clang-format on
 
 #ifndef PLUMBLINE_TENSOR_CORE_SCALAR_LANE
 #define PLUMBLINE_TENSOR_CORE_SCALAR_LANE
@@ -38,19 +42,28 @@ namespace plumbline::numerics {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Lanes [column, column + count) of a row by the scalar rule.
-HWY_NOINLINE void scalar_lanes(const Panels& panels, const CoreParameters& p, std::int64_t first, std::int64_t last,
-                               int row, int column, int count, float* tile, BlockTally* tally) {
-  for (int i = column; i < column + count; ++i) {
-    float& c = tile[row * kPanelColumns + i];
-    BlockLoss loss;
-    c = scalar_block(panels, p, first, last, row, i, c, &loss);
-    if (tally == nullptr) continue;
-    tally->blocks += 1;
-    tally->terms_cut += static_cast<std::uint64_t>(loss.cut);
-    tally->results_inexact += loss.result_inexact ? 1 : 0;
-    tally->scalar_blocks += 1;
+/// One result by the scalar rule.
+HWY_NOINLINE void scalar_lane(const Panels& panels, const CoreParameters& p, std::int64_t first, std::int64_t last,
+                              int row, int column, float* tile, BlockTally* tally) {
+  float& c = tile[row * kPanelColumns + column];
+  if (row >= panels.rows || column >= panels.columns) {  // padding: nobody reads the result
+    c = 0;
+    if (tally == nullptr) return;
+    tally->products_cut_to_zero += static_cast<std::uint64_t>(last - first);
+    tally->products_zero_before += static_cast<std::uint64_t>(last - first);
+    return;
   }
+  if (std::isnan(c) && tally == nullptr) return;
+  BlockLoss loss;
+  c = scalar_block(panels, p, first, last, row, column, c, &loss);
+  if (tally == nullptr) return;
+  tally->terms_cut += static_cast<std::uint64_t>(loss.terms_cut);
+  tally->products_cut_to_zero += static_cast<std::uint64_t>(loss.products_zero);
+  for (std::int64_t k = first; k < last; ++k) {
+    const bool zero = panels.a[k * kPanelRows + row] == 0 || panels.b[k * kPanelColumns + column] == 0;
+    tally->products_zero_before += zero ? 1 : 0;
+  }
+  tally->results_inexact += loss.result_inexact ? 1 : 0;
 }
 
 #if PLUMBLINE_X86_VECTORS
@@ -120,6 +133,8 @@ struct Kernel {
     const V kept = hn::BitCast(d, hn::And(hn::BitCast(di, result), hn::Set(di, -(1 << spare))));
     inexact = hn::Or(inexact, hn::VecFromMask(di, hn::RebindMask(di, hn::Ne(kept, result))));
     result = hn::Mul(kept, down);
+    const auto infinite = hn::Eq(hn::Abs(result), hn::Set(d, std::numeric_limits<float>::infinity()));
+    inexact = hn::Or(inexact, hn::VecFromMask(di, hn::RebindMask(di, infinite)));
     if (inside) return result;
     const V total = hn::Add(result, c);
     const V seen = hn::Sub(total, result);  // 2Sum: the error is zero exactly when both parts are recovered
@@ -150,6 +165,7 @@ struct Kernel {
 
   struct Counts {
     VI zero;
+    VI zero_before;
     VI cut;
     VI inexact;
   };
@@ -171,6 +187,7 @@ struct Kernel {
           sum[r][h] = hn::Add(sum[r][h], term);
           if constexpr (kObserve) {
             counts.zero = count(di, counts.zero, hn::Eq(term, hn::Zero(di)));
+            counts.zero_before = count(di, counts.zero_before, hn::RebindMask(di, hn::Eq(aligned, hn::Zero(d))));
             counts.cut = count(di, counts.cut, hn::RebindMask(di, hn::Ne(hn::ConvertTo(d, term), aligned)));
           }
         }
@@ -187,8 +204,8 @@ struct Kernel {
     V c[kRows][kHalves];
     V up[kRows][kHalves];
     VI sum[kRows][kHalves];
-    VI bad = hn::Zero(di);
-    Counts counts{hn::Zero(di), hn::Zero(di), hn::Zero(di)};
+    VI bad[kRows][kHalves];  // negative lanes are left to the scalar rule
+    Counts counts{hn::Zero(di), hn::Zero(di), hn::Zero(di), hn::Zero(di)};
     // Below F-125 a product may lose bits in binary32 that still count; above 125 it may overflow.
     const VI low = hn::Set(di, fraction_bits - 125);
     const VI high = hn::Set(di, 125);
@@ -198,14 +215,17 @@ struct Kernel {
         if (inside) top[r][h] = hn::Max(top[r][h], addend_exponent(c[r][h]));
         // All terms zero: any E gives zero.
         top[r][h] = hn::IfThenZeroElse(hn::Lt(top[r][h], hn::Set(di, kZeroExponent / 2)), top[r][h]);
-        bad = hn::Or(bad, hn::Or(hn::Sub(top[r][h], low), hn::Sub(high, top[r][h])));  // negative: outside
+        bad[r][h] = hn::Or(hn::Sub(top[r][h], low), hn::Sub(high, top[r][h]));
         up[r][h] = hn::BitCast(d, hn::ShiftLeft<23>(hn::Sub(hn::Set(di, fraction_bits + 127), top[r][h])));
         sum[r][h] = hn::Zero(di);
         if (inside) {
           const V aligned = hn::Mul(c[r][h], up[r][h]);
           sum[r][h] = integer_part(di, aligned);
           if constexpr (kObserve) {
-            counts.cut = count(di, counts.cut, hn::RebindMask(di, hn::Ne(hn::ConvertTo(d, sum[r][h]), aligned)));
+            // A tiny c may vanish in the scaling already.
+            const auto vanished = hn::And(hn::Eq(aligned, hn::Zero(d)), hn::Ne(c[r][h], hn::Zero(d)));
+            const auto lost = hn::Or(hn::Ne(hn::ConvertTo(d, sum[r][h]), aligned), vanished);
+            counts.cut = count(di, counts.cut, hn::RebindMask(di, lost));
           }
         }
       }
@@ -224,69 +244,88 @@ struct Kernel {
       for (int r = 0; r < kRows; ++r) {
         for (int h = 0; h < kHalves; ++h) {
           const VI total = hn::Add(sum[r][h], part[r][h]);  // wrapped if both parts have the other sign
-          bad = hn::Or(bad, hn::And(hn::Xor(total, sum[r][h]), hn::Xor(total, part[r][h])));
+          bad[r][h] = hn::Or(bad[r][h], hn::And(hn::Xor(total, sum[r][h]), hn::Xor(total, part[r][h])));
           sum[r][h] = total;
         }
       }
     }
-    if (HWY_UNLIKELY(!hn::AllFalse(di, hn::Lt(bad, hn::Zero(di))))) {
-      for (int r = 0; r < kRows; ++r) {
-        scalar_lanes(panels, p, first, last, row + r, column, kHalves * lanes, tile, kObserve ? tally : nullptr);
-      }
-      return;
-    }
+    VI any_bad = hn::Zero(di);
     for (int r = 0; r < kRows; ++r) {
       for (int h = 0; h < kHalves; ++h) {
-        const V down = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Set(di, 127 - fraction_bits), top[r][h])));
+        const VI down_exponent = hn::Add(hn::Set(di, 127 - fraction_bits), top[r][h]);
         VI inexact;
-        const V result = finish(sum[r][h], down, c[r][h], inexact);
+        const V result = finish(sum[r][h], hn::BitCast(d, hn::ShiftLeft<23>(down_exponent)), c[r][h], inexact);
         if constexpr (kObserve) counts.inexact = hn::Sub(counts.inexact, inexact);
+        any_bad = hn::Or(any_bad, bad[r][h]);
         hn::StoreU(result, d, tile + (row + r) * kPanelColumns + column + h * lanes);
       }
     }
+    const bool all_good = hn::AllFalse(di, hn::Lt(any_bad, hn::Zero(di)));
+    if (HWY_UNLIKELY(!all_good)) return replace_bad(first, last, row, column, c, bad, tile, kObserve ? tally : nullptr);
     if constexpr (kObserve) {
-      tally->blocks += static_cast<std::uint64_t>(kRows * kHalves * lanes);
-      tally->terms_kept_zero += sum_lanes(di, counts.zero);
+      tally->products_cut_to_zero += sum_lanes(di, counts.zero);
+      tally->products_zero_before += sum_lanes(di, counts.zero_before);
       tally->terms_cut += sum_lanes(di, counts.cut);
       tally->results_inexact += sum_lanes(di, counts.inexact);
     }
   }
+
+  /// The lanes the kernel cannot serve, from their old c; all lanes when they are to be counted.
+  HWY_NOINLINE void replace_bad(std::int64_t first, std::int64_t last, int row, int column,
+                                const V (&c)[kRows][kHalves], const VI (&bad)[kRows][kHalves], float* tile,
+                                BlockTally* tally) const {
+    float old[HWY_MAX_BYTES / sizeof(float)];
+    std::int32_t marks[HWY_MAX_BYTES / sizeof(float)];
+    for (int r = 0; r < kRows; ++r) {
+      for (int h = 0; h < kHalves; ++h) {
+        hn::StoreU(c[r][h], d, old);
+        hn::StoreU(bad[r][h], di, marks);
+        for (int i = 0; i < lanes; ++i) {
+          if (marks[i] >= 0 && tally == nullptr) continue;
+          const int at = column + h * lanes + i;
+          tile[(row + r) * kPanelColumns + at] = old[i];
+          scalar_lane(panels, p, first, last, row + r, at, tile, tally);
+        }
+      }
+    }
+  }
 };
 
+#endif
+
+void add_exponents(const Panels& panels, const float* tile, BlockTally& tally) {
+  for (int r = 0; r < panels.rows; ++r) {
+    for (int i = 0; i < panels.columns; ++i) {
+      ++tally.exponents[(std::bit_cast<std::uint32_t>(tile[r * kPanelColumns + i]) >> 23) & 0xFF];
+    }
+  }
+}
+
 void TileTensorCore(const Panels& panels, const CoreParameters& p, std::int64_t first, std::int64_t last, float* tile,
-                    BlockTally* tally, std::int64_t stride) {
-  const Kernel kernel(panels, p);
+                    BlockTally* tally, const ObservedSteps& observed) {
   std::int64_t index = 0;
   for (std::int64_t k = first; k < last; k += p.core->block, ++index) {
     const std::int64_t end = std::min<std::int64_t>(last, k + p.core->block);
-    const bool observe = tally != nullptr && index % stride == 0;
+    BlockTally* const seen = tally != nullptr && index % observed.every == 0 ? tally : nullptr;
+#if PLUMBLINE_X86_VECTORS
+    const Kernel kernel(panels, p);
     for (int column = 0; column < kPanelColumns; column += kHalves * kernel.lanes) {
       for (int row = 0; row < kPanelRows; row += kRows) {
-        if (observe) {
-          kernel.block<true>(k, end, row, column, tile, tally);
+        if (seen != nullptr) {
+          kernel.block<true>(k, end, row, column, tile, seen);
         } else {
           kernel.block<false>(k, end, row, column, tile, nullptr);
         }
       }
     }
-  }
-}
-
 #else
-
-void TileTensorCore(const Panels& panels, const CoreParameters& p, std::int64_t first, std::int64_t last, float* tile,
-                    BlockTally* tally, std::int64_t stride) {
-  std::int64_t index = 0;
-  for (std::int64_t k = first; k < last; k += p.core->block, ++index) {
-    const std::int64_t end = std::min<std::int64_t>(last, k + p.core->block);
-    const bool observe = tally != nullptr && index % stride == 0;
     for (int row = 0; row < kPanelRows; ++row) {
-      scalar_lanes(panels, p, k, end, row, 0, kPanelColumns, tile, observe ? tally : nullptr);
+      for (int column = 0; column < kPanelColumns; ++column) scalar_lane(panels, p, k, end, row, column, tile, seen);
     }
+#endif
+    if (seen != nullptr && index % observed.histogram_every == 0) add_exponents(panels, tile, *seen);
   }
 }
-
-#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace plumbline::numerics
@@ -312,8 +351,8 @@ CoreParameters make_core_parameters(const TensorCore& core, const Format& a, con
 }
 
 void tile_tensor_core(const Panels& panels, const CoreParameters& parameters, std::int64_t first, std::int64_t last,
-                      float* tile, BlockTally* tally, std::int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(TileTensorCore)(panels, parameters, first, last, tile, tally, stride);
+                      float* tile, BlockTally* tally, const ObservedSteps& observed) {
+  HWY_DYNAMIC_DISPATCH(TileTensorCore)(panels, parameters, first, last, tile, tally, observed);
 }
 
 }  // namespace plumbline::numerics

@@ -1,5 +1,6 @@
 #pragma once
 // The boundary between the matmul driver and the tensor-core kernel.
+#include <array>
 #include <cstdint>
 
 #include "execute/numerics/matmul_kernels.h"
@@ -18,18 +19,20 @@ struct CoreParameters {
 };
 [[nodiscard]] CoreParameters make_core_parameters(const TensorCore& core, const Format& a, const Format& b);
 
-/// What the block operations of a tile lost; padded rows and columns have no nonzero term and count nothing but blocks.
+/// What the observed block operations of a tile lost. Padded rows and columns count only among the products that are
+/// zero.
 struct BlockTally {
-  std::uint64_t blocks = 0;           ///< block operations observed, padding included
-  std::uint64_t terms_kept_zero = 0;  ///< products that were or became zero
-  std::uint64_t terms_cut = 0;        ///< terms, c included, that lost bits when aligned; dropped ones included
-  std::uint64_t results_inexact = 0;  ///< final roundings that lost bits
-  std::uint64_t scalar_blocks = 0;    ///< block operations left to the scalar rule (special or extreme values)
+  std::uint64_t products_cut_to_zero = 0;      ///< products that were zero or were cut to zero
+  std::uint64_t products_zero_before = 0;      ///< of these, zero operands and products below all of binary32
+  std::uint64_t terms_cut = 0;                 ///< other terms, c included, that lost bits when aligned
+  std::uint64_t results_inexact = 0;           ///< final roundings that lost bits
+  std::array<std::uint64_t, 256> exponents{};  ///< results by binary32 exponent field
 };
 
-/// Chains the blocks of k in [first, last) into tile[kPanelRows][kPanelColumns]; the last block may be short. Blocks
-/// whose index from `first` is a multiple of `stride` are observed when `tally` is given.
+/// Chains the blocks of k in [first, last) into tile[kPanelRows][kPanelColumns]; the last block may be short. With
+/// `tally`, blocks are counted whose index from `first` observed.every divides, exponents where histogram_every does
+/// too.
 void tile_tensor_core(const Panels& panels, const CoreParameters& parameters, std::int64_t first, std::int64_t last,
-                      float* tile, BlockTally* tally, std::int64_t stride);
+                      float* tile, BlockTally* tally, const ObservedSteps& observed);
 
 }  // namespace plumbline::numerics

@@ -1,0 +1,359 @@
+#include "execute/numerics/matmul.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "core/parallel.h"
+#include "execute/numerics/matmul_plan.h"
+
+namespace plumbline::numerics {
+namespace {
+
+constexpr std::uint32_t kInfinityBits = 0x7F800000;
+
+std::string shape(std::int64_t rows, std::int64_t columns) { return fmt::format("{} x {}", rows, columns); }
+
+Status check_size(std::span<const float> values, std::int64_t rows, std::int64_t columns, std::string_view name) {
+  if (values.size() == static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns)) return Done{};
+  return make_error("shape-mismatch", {},
+                    fmt::format("{} is {} but holds {} elements", name, shape(rows, columns), values.size()));
+}
+
+Status check_shapes(const MatmulOperands& operands) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 31;  // keeps every element index and step number far from 64 bits
+  for (const std::int64_t size : {operands.m, operands.n, operands.k}) {
+    if (size >= 1 && size <= kLimit) continue;
+    return make_error("shape-mismatch", {},
+                      fmt::format("m, n and k are {}, {} and {}", operands.m, operands.n, operands.k),
+                      "every dimension lies between 1 and 2^31");
+  }
+  PL_TRY_STATUS(check_size(operands.a, operands.m, operands.k, "a"));
+  PL_TRY_STATUS(check_size(operands.b, operands.k, operands.n, "b"));
+  if (!operands.c.empty()) PL_TRY_STATUS(check_size(operands.c, operands.m, operands.n, "c"));
+  return Done{};
+}
+
+struct Scans {
+  OperandScan a;
+  OperandScan b;
+};
+
+Result<Scans> check_all(const MatmulOperands& operands, const Accumulation& accumulation) {
+  PL_TRY_STATUS(check_shapes(operands));
+  PL_TRY_STATUS(check_accumulation(accumulation, operands.k, operands.a_format, operands.b_format));
+  Scans scans;
+  PL_TRY(scans.a, scan_operand(operands.a, operands.a_format, "a", operands.k));
+  PL_TRY(scans.b, scan_operand(operands.b, operands.b_format, "b", operands.n));
+  OperandScan c;
+  if (!operands.c.empty()) {
+    PL_TRY(c, scan_operand(operands.c, result_format(accumulation), "c", operands.n));
+  }
+  bool all_have_nan = accumulation.accumulator.format.has_nan();
+  for (const Blocking& blocking : accumulation.blockings) all_have_nan = all_have_nan && blocking.into.format.has_nan();
+  if (!all_have_nan && (scans.a.has_special || scans.b.has_special || c.has_special)) {
+    return make_error("bad-value", {}, "NaN or infinities into an accumulator without NaN",
+                      "mend the operands or accumulate in a format with NaN");
+  }
+  return scans;
+}
+
+std::int64_t panels_of(std::int64_t count, std::int64_t width) { return (count + width - 1) / width; }
+
+/// The exponent the tensor-core rule compares, or a mark.
+std::int16_t packed_exponent(float value, int min_normal_exponent) {
+  const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFF;
+  if (magnitude == 0) return kZeroExponent;
+  if (magnitude >= kInfinityBits) return kSpecialExponent;
+  return static_cast<std::int16_t>(std::max(static_cast<int>(magnitude >> 23) - 127, min_normal_exponent));
+}
+
+void pack_a(MatmulPlan& plan, std::int64_t panel) {
+  const MatmulOperands& operands = plan.operands;
+  const std::int64_t* const order = plan.accumulation.order.empty() ? nullptr : plan.accumulation.order.data();
+  const std::int64_t first = panel * kPanelRows;
+  const std::int64_t rows = std::min<std::int64_t>(kPanelRows, operands.m - first);
+  float* const out = plan.a_panels.data() + first * operands.k;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const float* const from = operands.a.data() + (first + r) * operands.k;
+    if (order == nullptr) {
+      for (std::int64_t k = 0; k < operands.k; ++k) out[k * kPanelRows + r] = from[k];
+    } else {
+      for (std::int64_t k = 0; k < operands.k; ++k) out[k * kPanelRows + r] = from[order[k]];
+    }
+  }
+  if (plan.kernel != InnerKernel::tensor_core) return;
+  const int least = operands.a_format.min_normal_exponent();
+  std::int32_t* const exponents = plan.a_exponents.data() + first * operands.k;
+  for (std::int64_t i = 0; i < operands.k * kPanelRows; ++i) {
+    const auto exponent = static_cast<std::uint16_t>(packed_exponent(out[i], least));
+    exponents[i] = static_cast<std::int32_t>(exponent * 0x10001U);
+  }
+}
+
+void pack_b(MatmulPlan& plan, std::int64_t panel) {
+  const MatmulOperands& operands = plan.operands;
+  const std::vector<std::int64_t>& order = plan.accumulation.order;
+  const std::int64_t first = panel * kPanelColumns;
+  const std::int64_t columns = std::min<std::int64_t>(kPanelColumns, operands.n - first);
+  float* const out = plan.b_panels.data() + first * operands.k;
+  for (std::int64_t k = 0; k < operands.k; ++k) {
+    const std::int64_t row = order.empty() ? k : order[static_cast<std::size_t>(k)];
+    const float* const from = operands.b.data() + row * operands.n + first;
+    std::copy(from, from + columns, out + k * kPanelColumns);
+  }
+  if (plan.kernel != InnerKernel::tensor_core) return;
+  const int least = operands.b_format.min_normal_exponent();
+  std::int16_t* const exponents = plan.b_exponents.data() + first * operands.k;
+  for (std::int64_t i = 0; i < operands.k * kPanelColumns; ++i) exponents[i] = packed_exponent(out[i], least);
+}
+
+/// One NaN only: the bfloat16 kernel's carry would turn the largest payloads into numbers.
+void quiet_nans(std::vector<float>& values) {
+  for (float& value : values) {
+    if (std::isnan(value)) value = std::numeric_limits<float>::quiet_NaN();
+  }
+}
+
+void pack_all(MatmulPlan& plan, unsigned threads) {
+  const MatmulOperands& operands = plan.operands;
+  const std::int64_t row_panels = panels_of(operands.m, kPanelRows);
+  const std::int64_t column_panels = panels_of(operands.n, kPanelColumns);
+  plan.a_panels.resize(static_cast<std::size_t>(row_panels * kPanelRows * operands.k));
+  plan.b_panels.resize(static_cast<std::size_t>(column_panels * kPanelColumns * operands.k));
+  if (plan.kernel == InnerKernel::tensor_core) {
+    plan.a_exponents.resize(plan.a_panels.size());
+    plan.b_exponents.resize(plan.b_panels.size());
+  }
+  parallel_for(static_cast<std::size_t>(row_panels + column_panels), threads, [&](std::size_t job) {
+    const auto panel = static_cast<std::int64_t>(job);
+    if (panel < row_panels) {
+      pack_a(plan, panel);
+    } else {
+      pack_b(plan, panel - row_panels);
+    }
+  });
+}
+
+void mark_specials(MatmulPlan& plan, const Scans& scans) {
+  const MatmulOperands& operands = plan.operands;
+  if (scans.a.has_special) {
+    plan.row_special.assign(static_cast<std::size_t>(operands.m), 0);
+    for (std::size_t i = 0; i < operands.a.size(); ++i) {
+      if (!std::isfinite(operands.a[i])) plan.row_special[i / static_cast<std::size_t>(operands.k)] = 1;
+    }
+  }
+  if (scans.b.has_special) {
+    plan.column_special.assign(static_cast<std::size_t>(operands.n), 0);
+    for (std::size_t i = 0; i < operands.b.size(); ++i) {
+      if (!std::isfinite(operands.b[i])) plan.column_special[i % static_cast<std::size_t>(operands.n)] = 1;
+    }
+  }
+}
+
+/// Observed steps by kernel: primes, so that no power-of-two structure along k hides from them. An observed step costs
+/// about as much as the wide kernel's; these keep the whole below 40 % (measured, bench/numerics).
+struct AutomaticStride {
+  InnerKernel kernel;
+  std::int64_t every;
+  std::int64_t histogram;  ///< a multiple of every
+};
+constexpr AutomaticStride kStrides[] = {
+    {InnerKernel::binary32_fused, 251, 251},
+    {InnerKernel::binary32_rounded, 251, 251},
+    {InnerKernel::binary16_rounded, 31, 62},
+    {InnerKernel::bfloat16_rounded, 31, 62},
+    {InnerKernel::wide, 5, 35},
+    {InnerKernel::pairwise, 5, 35},
+    {InnerKernel::tensor_core, 5, 65},
+};
+
+void set_observation(const Observation& observe, MatmulPlan& plan) {
+  plan.observe = observe.every != 0;
+  const AutomaticStride& stride = kStrides[static_cast<int>(plan.kernel)];
+  PL_CHECK(stride.kernel == plan.kernel);
+  plan.observed.every = observe.every == kAutomatic ? stride.every : std::max<std::int64_t>(1, observe.every);
+  plan.observed.histogram_every = observe.histogram_every != kAutomatic
+                                      ? std::max<std::int64_t>(1, observe.histogram_every)
+                                  : observe.every == kAutomatic ? stride.histogram
+                                                                : plan.observed.every;
+}
+
+}  // namespace
+
+ResultCounters& ResultCounters::operator+=(const ResultCounters& other) {
+  results += other.results;
+  nan += other.nan;
+  infinite += other.infinite;
+  overflow += other.overflow;
+  zero += other.zero;
+  subnormal += other.subnormal;
+  at_largest += other.at_largest;
+  return *this;
+}
+
+Result<OperandScan> scan_operand(std::span<const float> values, const Format& format, std::string_view name,
+                                 std::int64_t columns) {
+  const std::int32_t low_bits = (1 << (23 - format.fraction_bits)) - 1;
+  std::int32_t low = 0;
+  std::int32_t most = 0;
+  std::int32_t most_finite = 0;
+  std::int32_t least = std::numeric_limits<std::int32_t>::max();
+  for (const float value : values) {
+    const std::int32_t magnitude = std::bit_cast<std::int32_t>(value) & 0x7FFFFFFF;
+    const bool finite = magnitude < static_cast<std::int32_t>(kInfinityBits);
+    low |= magnitude & low_bits;
+    most = std::max(most, magnitude);
+    most_finite = std::max(most_finite, finite ? magnitude : 0);
+    least = std::min(least, magnitude == 0 ? std::numeric_limits<std::int32_t>::max() : magnitude);
+  }
+  const auto normal = std::bit_cast<std::int32_t>(std::ldexp(1.0F, format.min_normal_exponent()));
+  const auto largest = std::bit_cast<std::int32_t>(static_cast<float>(format.max_value()));
+  if (low != 0 || least < normal || most > largest) {  // something needs a closer look
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const Encoded encoded = encode(values[i], format, Rounding::rne, Saturation::off);
+      const bool lost = std::isinf(values[i]) && !format.has_infinity;
+      if (!lost && (encoded.flags & (kInexact | kOverflow | kNanLost | kOutOfDomain)) == 0) continue;
+      return make_error("bad-value", {},
+                        fmt::format("{}[{}][{}] is {}, no value of {}", name, i / static_cast<std::size_t>(columns),
+                                    i % static_cast<std::size_t>(columns), values[i], format.name),
+                        "round the operand to its format first");
+    }
+  }
+  OperandScan scan;
+  scan.has_special = most >= static_cast<std::int32_t>(kInfinityBits);
+  if (most_finite > 0) {
+    scan.max_exponent = (most_finite >> 23) - 127;
+    scan.min_last_bit = std::max((least >> 23) - 127, format.min_normal_exponent()) - format.fraction_bits;
+  }
+  return scan;
+}
+
+RoundingGrid make_grid(const Register& reg) {
+  const Format& format = reg.format;
+  const double max = format.max_value();
+  const double special = format.has_infinity ? std::numeric_limits<double>::infinity()
+                         : format.has_nan()  ? std::numeric_limits<double>::quiet_NaN()
+                                             : max;
+  const double beyond = reg.saturation == Saturation::on ? max : special;
+  const Rounding mode = reg.rounding;
+  RoundingGrid grid{.precision = format.fraction_bits + 1, .min_exponent = format.min_normal_exponent(), .max = max};
+  grid.overflow[0] = mode == Rounding::rtz || mode == Rounding::rd ? max : beyond;
+  grid.overflow[1] = mode == Rounding::rtz || mode == Rounding::ru ? max : beyond;
+  grid.infinity = beyond;
+  grid.negative_zero = format.has_negative_zero();
+  grid.rounding = mode;
+  grid.random_bits = reg.random_bits;
+  return grid;
+}
+
+InnerKernel choose_kernel(const Accumulation& accumulation, const MatmulOperands& operands, const OperandScan& a,
+                          const OperandScan& b) {
+  if (accumulation.reduction == Reduction::tensor_core) return InnerKernel::tensor_core;
+  if (accumulation.reduction == Reduction::pairwise) return InnerKernel::pairwise;
+  const Register& reg = accumulation.accumulator;
+  const bool fused = accumulation.reduction == Reduction::sequential_fused;
+  if (reg.rounding != Rounding::rne || reg.saturation != Saturation::off) return InnerKernel::wide;
+  if (reg.format == builtin_format("binary32")) {
+    return fused ? InnerKernel::binary32_fused : InnerKernel::binary32_rounded;
+  }
+  // Every product is a binary32 value: enough bits, none below 2^-149, none beyond the largest.
+  const bool products_exact = operands.a_format.fraction_bits + operands.b_format.fraction_bits + 2 <= 24 &&
+                              a.min_last_bit + b.min_last_bit >= -149 && a.max_exponent + b.max_exponent + 2 <= 128;
+  if (fused || !products_exact) return InnerKernel::wide;
+  if (reg.format == builtin_format("binary16")) return InnerKernel::binary16_rounded;
+  if (reg.format == builtin_format("bfloat16")) return InnerKernel::bfloat16_rounded;
+  return InnerKernel::wide;
+}
+
+std::string_view to_string(InnerKernel kernel) {
+  constexpr std::string_view kNames[] = {"binary32-fused", "binary32-rounded", "binary16-rounded", "bfloat16-rounded",
+                                         "wide",           "pairwise",         "tensor-core"};
+  return kNames[static_cast<int>(kernel)];
+}
+
+StochasticKey random_key(const Accumulation& accumulation) {
+  return {.seed = accumulation.seed, .tensor = hash_name("matmul.accumulator"), .step = 0, .first_element = 0};
+}
+
+std::vector<RegisterTally> make_registers(const Accumulation& accumulation) {
+  std::vector<RegisterTally> registers(1 + accumulation.blockings.size());
+  registers[0].name = accumulation.reduction == Reduction::tensor_core ? "tensor core" : "accumulator";
+  for (std::size_t i = 1; i < registers.size(); ++i) registers[i].name = fmt::format("join {}", i);
+  return registers;
+}
+
+void add_tallies(std::vector<RegisterTally>& to, const std::vector<RegisterTally>& from) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    to[i].total += from[i].total;
+    to[i].observed += from[i].observed;
+    to[i].inexact += from[i].inexact;
+    to[i].absorbed += from[i].absorbed;
+    to[i].swamped += from[i].swamped;
+    to[i].beyond += from[i].beyond;
+    to[i].products += from[i].products;
+    to[i].products_inexact += from[i].products_inexact;
+    to[i].products_to_zero += from[i].products_to_zero;
+    for (std::size_t e = 0; e < to[i].exponents.size(); ++e) to[i].exponents[e] += from[i].exponents[e];
+  }
+}
+
+Status check_matmul(const MatmulOperands& operands, const Accumulation& accumulation) {
+  PL_TRY([[maybe_unused]] const Scans scans, check_all(operands, accumulation));
+  return Done{};
+}
+
+Result<MatmulProduct> matmul(const MatmulOperands& operands, const Accumulation& accumulation,
+                             const MatmulOptions& options) {
+  PL_TRY(const Scans scans, check_all(operands, accumulation));
+  MatmulPlan plan{.operands = operands,
+                  .accumulation = accumulation,
+                  .kernel = choose_kernel(accumulation, operands, scans.a, scans.b),
+                  .observed = {},
+                  .inner = {.grid = make_grid(accumulation.accumulator),
+                            .fused = accumulation.reduction == Reduction::sequential_fused,
+                            .random = {}},
+                  .joins = {},
+                  .core = {},
+                  .a_panels = {},
+                  .b_panels = {},
+                  .a_exponents = {},
+                  .b_exponents = {},
+                  .row_special = {},
+                  .column_special = {}};
+  for (const Blocking& blocking : accumulation.blockings) {
+    plan.joins.push_back({.grid = make_grid(blocking.into), .fused = true, .random = {}});
+  }
+  if (plan.kernel == InnerKernel::tensor_core) {
+    plan.core = make_core_parameters(accumulation.core, operands.a_format, operands.b_format);
+  }
+  set_observation(options.observe, plan);
+  mark_specials(plan, scans);
+  pack_all(plan, options.threads);
+  if (scans.a.has_special) quiet_nans(plan.a_panels);
+  if (scans.b.has_special) quiet_nans(plan.b_panels);
+
+  MatmulProduct product;
+  product.format = result_format(accumulation);
+  product.kernel = to_string(plan.kernel);
+  product.values.resize(static_cast<std::size_t>(operands.m * operands.n));
+  const std::int64_t column_panels = panels_of(operands.n, kPanelColumns);
+  const auto tiles = static_cast<std::size_t>(panels_of(operands.m, kPanelRows) * column_panels);
+  std::vector<ResultCounters> counters(tiles);
+  std::vector<std::vector<RegisterTally>> tallies(plan.observe ? tiles : 0);
+  parallel_for(tiles, options.threads, [&](std::size_t index) {
+    const auto tile = static_cast<std::int64_t>(index);
+    if (plan.observe) tallies[index] = make_registers(accumulation);
+    run_matmul_tile(plan, tile / column_panels * kPanelRows, tile % column_panels * kPanelColumns, product.values,
+                    counters[index], plan.observe ? &tallies[index] : nullptr);
+  });
+  for (const ResultCounters& part : counters) product.counters += part;
+  if (plan.observe) product.registers = make_registers(accumulation);
+  for (const auto& part : tallies) add_tallies(product.registers, part);
+  return product;
+}
+
+}  // namespace plumbline::numerics

@@ -1,0 +1,73 @@
+#pragma once
+// What matmul.cc, matmul_tile.cc and matmul_reference.cc share: packed operands and the choice of kernel.
+#include <cstdint>
+#include <vector>
+
+#include "execute/numerics/matmul.h"
+#include "execute/numerics/matmul_kernels.h"
+#include "execute/numerics/tensor_core_kernel.h"
+
+namespace plumbline::numerics {
+
+/// What one pass over an operand finds.
+struct OperandScan {
+  bool has_special = false;  ///< NaN or infinity
+  int max_exponent = -200;   ///< of the finite nonzero values; all zero: below any
+  int min_last_bit = 200;    ///< exponent of the last significant bit of the smallest value; all zero: above any
+};
+/// Errors: `bad-value` for a value that is none of the format's; `name` and `columns` place it in the message.
+[[nodiscard]] Result<OperandScan> scan_operand(std::span<const float> values, const Format& format,
+                                               std::string_view name, std::int64_t columns);
+
+/// A register's rounding in the kernels' terms.
+[[nodiscard]] RoundingGrid make_grid(const Register& reg);
+
+/// Kernels of the innermost accumulation.
+enum class InnerKernel : std::uint8_t {
+  binary32_fused,
+  binary32_rounded,
+  binary16_rounded,
+  bfloat16_rounded,
+  wide,
+  pairwise,
+  tensor_core
+};
+/// The fastest kernel that is exact for these operands.
+[[nodiscard]] InnerKernel choose_kernel(const Accumulation& accumulation, const MatmulOperands& operands,
+                                        const OperandScan& a, const OperandScan& b);
+[[nodiscard]] std::string_view to_string(InnerKernel kernel);
+
+/// Names of the random streams, and the steps of joins within them: leaves use 2k and 2k+1 (matmul_kernels.h).
+[[nodiscard]] StochasticKey random_key(const Accumulation& accumulation);
+[[nodiscard]] constexpr std::uint64_t join_step(std::size_t level, std::int64_t position) {
+  return (static_cast<std::uint64_t>(level) << 48U) + 2 * static_cast<std::uint64_t>(position) + 1;
+}
+
+/// Everything the tiles share.
+struct MatmulPlan {
+  const MatmulOperands& operands;
+  const Accumulation& accumulation;
+  InnerKernel kernel;
+  ObservedSteps observed;  ///< meaningful when observe
+  bool observe = false;
+  WideStep inner;               ///< the accumulator, for the wide kernels
+  std::vector<WideStep> joins;  ///< one per blocking
+  CoreParameters core;
+  std::vector<float> a_panels;  ///< [row panel][k][kPanelRows]
+  std::vector<float> b_panels;  ///< [column panel][k][kPanelColumns]
+  std::vector<std::int32_t> a_exponents;
+  std::vector<std::int16_t> b_exponents;
+  std::vector<char> row_special;  ///< whether a row of a, a column of b holds a special value; empty: none does
+  std::vector<char> column_special;
+};
+
+/// One tile of results: computes it into `values` (row-major, the whole product), counts it, and adds its tallies
+/// (registers.size() = 1 + blockings) when the plan observes.
+void run_matmul_tile(const MatmulPlan& plan, std::int64_t row, std::int64_t column, std::vector<float>& values,
+                     ResultCounters& counters, std::vector<RegisterTally>* registers);
+
+/// Empty tallies with their names.
+[[nodiscard]] std::vector<RegisterTally> make_registers(const Accumulation& accumulation);
+void add_tallies(std::vector<RegisterTally>& to, const std::vector<RegisterTally>& from);
+
+}  // namespace plumbline::numerics

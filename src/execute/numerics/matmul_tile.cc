@@ -1,0 +1,297 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "core/check.h"
+#include "execute/numerics/matmul_plan.h"
+
+namespace plumbline::numerics {
+namespace {
+
+using TileValues = std::array<float, kTileElements>;
+
+struct Extent {
+  std::int64_t row;
+  std::int64_t column;
+  std::int64_t rows;
+  std::int64_t columns;
+  [[nodiscard]] std::int64_t count() const { return rows * columns; }
+};
+
+/// Walks the reduction of one tile.
+class TileRun {
+ public:
+  TileRun(const MatmulPlan& plan, const Extent& extent, std::vector<RegisterTally>* registers)
+      : plan_(plan), extent_(extent), registers_(registers) {
+    const std::int64_t k = plan.operands.k;
+    panels_.rows = static_cast<int>(extent.rows);
+    panels_.columns = static_cast<int>(extent.columns);
+    panels_.a = plan.a_panels.data() + extent.row * k;
+    panels_.b = plan.b_panels.data() + extent.column * k;
+    if (!plan.a_exponents.empty()) {
+      panels_.a_exponents = plan.a_exponents.data() + extent.row * k;
+      panels_.b_exponents = plan.b_exponents.data() + extent.column * k;
+    }
+    const TileRandom random{random_key(plan.accumulation),
+                            static_cast<std::uint64_t>(extent.row * plan.operands.n + extent.column),
+                            static_cast<std::uint64_t>(plan.operands.n)};
+    inner_ = plan.inner;
+    inner_.random = random;
+    joins_ = plan.joins;
+    for (WideStep& join : joins_) join.random = random;
+  }
+
+  /// Adds the products of [first, last) to the tile. `level` blockings still apply; `from_zero`: the tile holds +0.
+  void reduce(std::size_t level, std::int64_t first, std::int64_t last, float* tile, bool from_zero) {
+    if (level == 0) return reduce_inner(first, last, tile, from_zero);
+    const Blocking& blocking = plan_.accumulation.blockings[level - 1];
+    std::vector<std::int64_t> edges = cuts(blocking, first, last);
+    edges.insert(edges.begin(), first);
+    edges.push_back(last);
+    if (blocking.join == Join::sequential) {
+      for (std::size_t piece = 0; piece + 1 < edges.size(); ++piece) {
+        TileValues partial{};
+        reduce(level - 1, edges[piece], edges[piece + 1], partial.data(), true);
+        join(level, edges[piece], partial.data(), tile);
+      }
+      return;
+    }
+    TileValues total{};
+    join_tree(level, edges, 0, edges.size() - 1, total.data());
+    finish_tree(level, first, total.data(), tile, from_zero);
+  }
+
+ private:
+  void join_tree(std::size_t level, const std::vector<std::int64_t>& edges, std::size_t begin, std::size_t end,
+                 float* tile) {
+    if (end - begin == 1) {
+      // One rounding into the joining register, as every leaf of a tree has.
+      TileValues partial{};
+      reduce(level - 1, edges[begin], edges[end], partial.data(), true);
+      std::fill(tile, tile + kTileElements, 0.0F);
+      return join(level, edges[begin], partial.data(), tile);
+    }
+    const std::size_t middle = begin + static_cast<std::size_t>(tree_split(static_cast<std::int64_t>(end - begin)));
+    join_tree(level, edges, begin, middle, tile);
+    TileValues right{};
+    join_tree(level, edges, middle, end, right.data());
+    join(level + kTreeLevels, edges[middle], right.data(), tile);
+  }
+
+  /// tile <- rnd(tile + tree), or the tree itself where the tile holds +0.
+  void finish_tree(std::size_t level, std::int64_t first, const float* tree, float* tile, bool from_zero) {
+    if (!from_zero) return join(level + 2 * kTreeLevels, first, tree, tile);
+    for (int i = 0; i < kTileElements; ++i) tile[i] = tree[i] + 0.0F;  // -0 + 0 is +0, as an addition makes it
+  }
+
+  void join(std::size_t step_level, std::int64_t position, const float* addend, float* tile) {
+    const std::size_t level = step_level % kTreeLevels;
+    const WideStep& step = level == 0 ? inner_ : joins_[level - 1];
+    StepTally tally;
+    const bool observe = registers_ != nullptr && (level > 0 || position % plan_.observed.every == 0);
+    tile_add(step, join_step(step_level, position), addend, tile, observe ? &tally : nullptr);
+    if (registers_ == nullptr) return;
+    RegisterTally& reg = (*registers_)[level];
+    reg.total += extent_.count();
+    if (!observe) return;
+    if (level > 0) count_exponents(tile, reg);
+    add_sums(tally, 1, reg);
+  }
+
+  void reduce_inner(std::int64_t first, std::int64_t last, float* tile, bool from_zero) {
+    if (plan_.kernel == InnerKernel::tensor_core) return reduce_blocks(first, last, tile);
+    if (plan_.kernel == InnerKernel::pairwise) {
+      TileValues total{};
+      product_tree(first, last, total.data());
+      return finish_tree(0, first, total.data(), tile, from_zero);
+    }
+    if (registers_ == nullptr) return run_fast(first, last, tile);
+    const std::int64_t every = plan_.observed.every;
+    RegisterTally& reg = (*registers_)[0];
+    reg.total += extent_.count() * (last - first);
+    while (first < last) {
+      const std::int64_t next = std::min(last, (first + every - 1) / every * every);
+      run_fast(first, next, tile);
+      if (next == last) return;
+      StepTally tally;
+      tile_wide(panels_, inner_, next, next + 1, tile, &tally, plan_.observed.histogram_every);
+      if (next % plan_.observed.histogram_every == 0) add_exponents(tally.exponents, reg);
+      add_sums(tally, 1, reg);
+      if (!inner_.fused) add_products(tally, reg);
+      first = next + 1;
+    }
+  }
+
+  void run_fast(std::int64_t first, std::int64_t last, float* tile) {
+    if (first == last) return;
+    switch (plan_.kernel) {
+      case InnerKernel::binary32_fused:
+        return tile_binary32_fused(panels_, first, last, tile);
+      case InnerKernel::binary32_rounded:
+        return tile_binary32_rounded(panels_, first, last, tile);
+      case InnerKernel::binary16_rounded:
+        return tile_binary16_rounded(panels_, first, last, tile);
+      case InnerKernel::bfloat16_rounded:
+        return tile_bfloat16_rounded(panels_, first, last, tile);
+      case InnerKernel::wide:
+        return tile_wide(panels_, inner_, first, last, tile, nullptr, 1);
+      case InnerKernel::pairwise:
+      case InnerKernel::tensor_core:
+        break;
+    }
+    PL_CHECK(false);
+  }
+
+  void product_tree(std::int64_t first, std::int64_t last, float* tile) {
+    if (last - first == 1) {
+      StepTally tally;
+      const bool observe = registers_ != nullptr && first % plan_.observed.every == 0;
+      tile_products(panels_, inner_, first, tile, observe ? &tally : nullptr);
+      if (observe) add_products(tally, (*registers_)[0]);
+      return;
+    }
+    const std::int64_t middle = first + tree_split(last - first);
+    product_tree(first, middle, tile);
+    TileValues right;
+    product_tree(middle, last, right.data());
+    join(0, middle, right.data(), tile);
+  }
+
+  void reduce_blocks(std::int64_t first, std::int64_t last, float* tile) {
+    BlockTally tally;
+    tile_tensor_core(panels_, plan_.core, first, last, tile, registers_ != nullptr ? &tally : nullptr, plan_.observed);
+    if (registers_ == nullptr) return;
+    RegisterTally& reg = (*registers_)[0];
+    const std::int64_t block = plan_.accumulation.core.block;
+    const std::int64_t blocks = (last - first + block - 1) / block;
+    const std::int64_t seen = (blocks + plan_.observed.every - 1) / plan_.observed.every;
+    reg.total += extent_.count() * blocks;
+    reg.observed += extent_.count() * seen;
+    reg.inexact += static_cast<std::int64_t>(tally.results_inexact);
+    std::int64_t zero_operands = 0;  // products with a zero operand, which lose nothing; padding consists of them
+    for (std::int64_t i = 0; i < blocks; i += plan_.observed.every) {
+      const std::int64_t begin = first + i * block;
+      const std::int64_t end = std::min(last, begin + block);
+      reg.products += extent_.count() * (end - begin);
+      for (std::int64_t k = begin; k < end; ++k) zero_operands += zero_products(k);
+    }
+    reg.products_to_zero += static_cast<std::int64_t>(tally.products_cut_to_zero) - zero_operands;
+    reg.products_inexact += static_cast<std::int64_t>(tally.terms_cut + tally.products_zero_before) - zero_operands;
+    add_exponents(tally.exponents, reg);
+  }
+
+  /// Products of step k, padding included, with a zero operand.
+  [[nodiscard]] std::int64_t zero_products(std::int64_t k) const {
+    const float* const a = panels_.a + k * kPanelRows;
+    const float* const b = panels_.b + k * kPanelColumns;
+    const auto a_nonzero = kPanelRows - std::count(a, a + kPanelRows, 0.0F);
+    const auto b_nonzero = kPanelColumns - std::count(b, b + kPanelColumns, 0.0F);
+    return kTileElements - static_cast<std::int64_t>(a_nonzero * b_nonzero);
+  }
+
+  void add_sums(const StepTally& tally, std::int64_t steps, RegisterTally& reg) const {
+    reg.observed += steps * extent_.count();
+    reg.inexact += static_cast<std::int64_t>(tally.sums_inexact);
+    reg.absorbed += static_cast<std::int64_t>(tally.absorbed);
+    reg.swamped += static_cast<std::int64_t>(tally.swamped);
+    reg.beyond += static_cast<std::int64_t>(tally.sums_beyond);
+  }
+
+  void add_products(const StepTally& tally, RegisterTally& reg) const {
+    reg.products += extent_.count();
+    reg.products_inexact += static_cast<std::int64_t>(tally.products_inexact);
+    reg.products_to_zero += static_cast<std::int64_t>(tally.products_to_zero);
+  }
+
+  void add_exponents(const std::array<std::uint64_t, 256>& exponents, RegisterTally& reg) const {
+    for (std::size_t i = 0; i < exponents.size(); ++i) reg.exponents[i] += static_cast<std::int64_t>(exponents[i]);
+  }
+
+  void count_exponents(const float* tile, RegisterTally& reg) const {
+    for (std::int64_t r = 0; r < extent_.rows; ++r) {
+      for (std::int64_t i = 0; i < extent_.columns; ++i) {
+        ++reg.exponents[(std::bit_cast<std::uint32_t>(tile[r * kPanelColumns + i]) >> 23) & 0xFF];
+      }
+    }
+  }
+
+  /// Separates the random steps of a tree's inner nodes and of its last addition from those of its leaves.
+  static constexpr std::size_t kTreeLevels = 64;
+
+  const MatmulPlan& plan_;
+  Extent extent_;
+  std::vector<RegisterTally>* registers_;
+  Panels panels_;
+  WideStep inner_;
+  std::vector<WideStep> joins_;
+};
+
+/// Counts of a row of results as binary32 bits; 32-bit sums so that the compiler vectorizes them.
+struct RowCounts {
+  std::int32_t nan = 0;
+  std::int32_t infinite = 0;
+  std::int32_t zero = 0;
+  std::int32_t below_normal = 0;  ///< zero included
+  std::int32_t at_largest = 0;
+};
+
+RowCounts count_row(const float* from, float* to, std::int64_t columns, std::int32_t least_normal,
+                    std::int32_t largest) {
+  constexpr std::int32_t kInfinity = 0x7F800000;
+  constexpr std::int32_t kQuietNan = 0x7FC00000;
+  RowCounts counts;
+  for (std::int64_t i = 0; i < columns; ++i) {
+    const auto bits = std::bit_cast<std::int32_t>(from[i]);
+    const std::int32_t magnitude = bits & 0x7FFFFFFF;
+    counts.nan += magnitude > kInfinity ? 1 : 0;
+    counts.infinite += magnitude == kInfinity ? 1 : 0;
+    counts.zero += magnitude == 0 ? 1 : 0;
+    counts.below_normal += magnitude < least_normal ? 1 : 0;
+    counts.at_largest += magnitude == largest ? 1 : 0;
+    to[i] = std::bit_cast<float>(magnitude > kInfinity ? kQuietNan : bits);
+  }
+  return counts;
+}
+
+}  // namespace
+
+void run_matmul_tile(const MatmulPlan& plan, std::int64_t row, std::int64_t column, std::vector<float>& values,
+                     ResultCounters& counters, std::vector<RegisterTally>* registers) {
+  const MatmulOperands& operands = plan.operands;
+  const Extent extent{row, column, std::min<std::int64_t>(kPanelRows, operands.m - row),
+                      std::min<std::int64_t>(kPanelColumns, operands.n - column)};
+  TileValues tile{};
+  for (std::int64_t r = 0; r < extent.rows && !operands.c.empty(); ++r) {
+    const float* const from = operands.c.data() + (row + r) * operands.n + column;
+    std::copy(from, from + extent.columns, tile.data() + r * kPanelColumns);
+  }
+  TileRun run(plan, extent, registers);
+  run.reduce(plan.accumulation.blockings.size(), 0, operands.k, tile.data(), operands.c.empty());
+  const Format& format = result_format(plan.accumulation);
+  const auto least = std::bit_cast<std::int32_t>(std::ldexp(1.0F, format.min_normal_exponent()));
+  const auto largest = std::bit_cast<std::int32_t>(static_cast<float>(format.max_value()));
+  for (std::int64_t r = 0; r < extent.rows; ++r) {
+    float* const to = values.data() + (row + r) * operands.n + column;
+    const RowCounts counts = count_row(tile.data() + r * kPanelColumns, to, extent.columns, least, largest);
+    counters.nan += counts.nan;
+    counters.infinite += counts.infinite;
+    counters.zero += counts.zero;
+    counters.subnormal += counts.below_normal - counts.zero;
+    counters.at_largest += counts.at_largest;
+    if (counts.nan + counts.infinite == 0) continue;
+    for (std::int64_t i = 0; i < extent.columns; ++i) {
+      if (std::isfinite(to[i])) continue;
+      const bool special =
+          (!plan.row_special.empty() && plan.row_special[static_cast<std::size_t>(row + r)] != 0) ||
+          (!plan.column_special.empty() && plan.column_special[static_cast<std::size_t>(column + i)] != 0) ||
+          (!operands.c.empty() &&
+           !std::isfinite(operands.c[static_cast<std::size_t>((row + r) * operands.n + column + i)]));
+      counters.overflow += special ? 0 : 1;
+    }
+  }
+  counters.results += extent.count();
+}
+
+}  // namespace plumbline::numerics
