@@ -62,6 +62,7 @@ std::shared_ptr<ingest::Scenario> make_scenario() {
   s->targets.p99 = Nanoseconds(40000000);
   s->metric = {kMetric, true};
   s->gate.pairs = kSeeds;
+  s->gate.replay_pairs = kSeeds;
   s->gate.ranking_pairs = 4;
   s->gate.min_slice_requests = 100;
   s->gate.required_evidence = {"timeline", "bandwidth", "counters", "thermal_power", "scenario_pack"};

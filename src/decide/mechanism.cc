@@ -37,7 +37,6 @@ std::vector<ReliefResult> measure_reliefs(const EvidenceTable& table, const Symp
   const auto* metric = validate::find_metric(symptom.metric);
   if (!symptom.harmful || metric == nullptr) return out;
   const auto gap = gaps(table.baseline, table.candidate, *metric, symptom.slice);
-  const double total = mean_of(gap);
   for (const auto& relief : table.reliefs) {
     ReliefResult row{relief.resource, relief.kind, relief.remapped, relief.frozen, relief.restores_change, relief.bottleneck, {}, 0, 0, {}};
     if (!relief.baseline.ok() || !relief.candidate.ok()) {
@@ -45,14 +44,17 @@ std::vector<ReliefResult> measure_reliefs(const EvidenceTable& table, const Symp
       out.push_back(std::move(row));
       continue;
     }
+    // Reliefs run on the first of the judging seeds; the gap they close is the gap on those.
     const auto left = gaps(relief.baseline, relief.candidate, *metric, symptom.slice);
-    if (left.size() != gap.size() || total == 0) {
+    const std::vector<double> same(gap.begin(), gap.begin() + static_cast<std::ptrdiff_t>(std::min(gap.size(), left.size())));
+    const double total = mean_of(same);
+    if (left.size() < 2 || total == 0) {
       row.why = "a seed has no value";
       out.push_back(std::move(row));
       continue;
     }
     std::vector<double> closed;
-    for (std::size_t i = 0; i < gap.size(); ++i) closed.push_back(gap[i] - left[i]);
+    for (std::size_t i = 0; i < same.size(); ++i) closed.push_back(same[i] - left[i]);
     const auto interval = validate::mean_interval(closed, 0.95);
     row.gap_closed_percent = 100 * interval.mean / total;
     row.ci_low = 100 * interval.low / total;
@@ -82,9 +84,10 @@ double confidence_of(const EvidenceTable& table, const Symptom& symptom, const s
   for (const auto& relief : table.reliefs) left.push_back(gaps(relief.baseline, relief.candidate, *metric, symptom.slice));
   RandomStream random(gate.seed, "resample pairs");
   std::int64_t first = 0;
+  const std::size_t pairs = left[winner].size();
   for (std::int64_t r = 0; r < gate.resamples; ++r) {
     std::vector<std::size_t> chosen;
-    for (std::size_t i = 0; i < gap.size(); ++i) chosen.push_back(random.next_below(gap.size()));
+    for (std::size_t i = 0; i < pairs; ++i) chosen.push_back(random.next_below(pairs));
     const auto resampled = [&](const std::vector<double>& x) {
       double sum = 0;
       for (const std::size_t i : chosen) sum += x[i];
@@ -93,7 +96,7 @@ double confidence_of(const EvidenceTable& table, const Symptom& symptom, const s
     const double total = resampled(gap);
     std::vector<double> closed(rows.size(), -1e300);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (left[i].size() == gap.size() && total != 0) closed[i] = 100 * (total - resampled(left[i])) / total;
+      if (left[i].size() == pairs && total != 0) closed[i] = 100 * (total - resampled(left[i])) / total;
     }
     const auto best = best_row(rows, closed, -1e299);
     if (best && rows[*best].bottleneck == rows[winner].bottleneck) ++first;

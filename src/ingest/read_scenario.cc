@@ -204,6 +204,7 @@ Gate read_gate(const Value& value, Diagnostics& errors) {
     if (const Value* v = map.require(key)) slot = read_integer(*v, low, high, errors).value_or(low);
   };
   count("pairs", 4, 60, out.pairs);
+  count("replay_pairs", 2, 60, out.replay_pairs);
   count("ranking_pairs", 2, 60, out.ranking_pairs);
   count("min_slice_requests", 1, 1 << 30, out.min_slice_requests);
   count("resamples", 100, 100000, out.resamples);

@@ -127,7 +127,8 @@ struct Metric {
 struct Gate {
   std::string name;
   std::int64_t pairs = 0;              ///< replications that judge
-  std::int64_t ranking_pairs = 0;      ///< replications that only rank
+  std::int64_t replay_pairs = 0;       ///< of them, replications on which resources are relieved
+  std::int64_t ranking_pairs = 0;      ///< of them, replications that only rank
   std::int64_t min_slice_requests = 0; ///< per arm over all pairs; a thinner slice cannot pass alone
   double alpha = 0.05;                 ///< one-sided harm and the bounds
   std::map<std::string, double> margins;  ///< metric → relative margin

@@ -102,6 +102,7 @@ class Planner {
   Prepared candidate_;
   std::uint32_t all_ = 0;
   decide::Symptom symptom_;
+  std::vector<std::uint64_t> replay_seeds_;  ///< the first of the judging seeds
   std::vector<serve::FrozenBatches> baseline_batches_;
   std::vector<serve::FrozenBatches> candidate_batches_;
 };
@@ -181,7 +182,7 @@ void Planner::predict_changes() {
       owners.push_back(i);
     }
   }
-  for (const std::size_t i : owners) jobs.push_back({&alone[i], {Replay::Kind::frozen, &baseline_batches_}, table.seeds});
+  for (const std::size_t i : owners) jobs.push_back({&alone[i], {Replay::Kind::frozen, &baseline_batches_}, replay_seeds_});
   const auto arms = engine_.run(jobs);
   for (std::size_t j = 0; j < arms.size(); ++j) {
     const auto paired = decide::compare(table.baseline, arms[j], *metric, symptom_.slice, 0, 0.05);
@@ -360,8 +361,8 @@ void Planner::measure_rows(std::vector<Row>& rows) {
       cand = {Replay::Kind::frozen, &candidate_batches_};
     }
     if (row.frozen_baseline_batches) cand = {Replay::Kind::frozen, &baseline_batches_};
-    jobs.push_back({&row.baseline, base, table.seeds});
-    jobs.push_back({&row.candidate, cand, table.seeds});
+    jobs.push_back({&row.baseline, base, replay_seeds_});
+    jobs.push_back({&row.candidate, cand, replay_seeds_});
   }
   auto arms = engine_.run(jobs);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -471,7 +472,7 @@ void Planner::run_fixes() {
       undo_serve = prepared[i].serve_key;
     }
   }
-  std::vector<std::uint64_t> ranking(table.seeds.begin(), table.seeds.begin() + std::min<std::ptrdiff_t>(gate.ranking_pairs, static_cast<std::ptrdiff_t>(table.seeds.size())));
+  std::vector<std::uint64_t> ranking(table.seeds.begin(), table.seeds.begin() + std::min<std::ptrdiff_t>(gate.ranking_pairs, static_cast<std::ptrdiff_t>(replay_seeds_.size())));
   std::vector<Engine::Job> jobs;
   for (const auto& p : prepared) jobs.push_back({&p, {}, ranking});
   auto arms = engine_.run(jobs);
@@ -561,8 +562,10 @@ Result<DecisionStudy> Planner::run() {
   PL_TRY_STATUS(prepare_arms());
   PL_TRY_STATUS(run_coalitions());
   auto& table = out_.table;
-  baseline_batches_ = engine_.record(baseline_, table.seeds);
-  candidate_batches_ = engine_.record(candidate_, table.seeds);
+  const auto replays = std::min<std::size_t>(static_cast<std::size_t>(baseline_.scenario->gate.replay_pairs), table.seeds.size());
+  replay_seeds_.assign(table.seeds.begin(), table.seeds.begin() + static_cast<std::ptrdiff_t>(replays));
+  baseline_batches_ = engine_.record(baseline_, replay_seeds_);
+  candidate_batches_ = engine_.record(candidate_, replay_seeds_);
   predict_changes();
   if (symptom_.harmful) {
     run_reliefs();

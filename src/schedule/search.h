@@ -1,0 +1,72 @@
+#pragma once
+// The best mapping of one kernel with proof: a branch and bound over every perfect factor, loop order and bypass whose
+// lower bounds are stated beside the answer. docs/scheduling.md derives the bounds.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "lower/einsum.h"
+#include "schedule/counts.h"
+#include "schedule/evaluator.h"
+#include "schedule/hierarchy.h"
+#include "schedule/mapping.h"
+
+namespace plumbline::schedule {
+
+/// Energy of one bit read or written at each level, and of one multiply-accumulate, all in one unit (say femtojoules).
+struct EnergyRates {
+  std::vector<double> read;   ///< by level
+  std::vector<double> write;  ///< by level
+  double mac = 0;
+};
+
+/// What is minimized. `off_array_weight_bits`: bits of operands with the role weights that the level outside the array reads.
+enum class Objective : std::uint8_t { energy, latency, energy_delay, off_array_weight_bits };
+
+/// A limit on one factor; `level` counts from the outermost. `fewest` = `most` fixes it.
+struct FactorLimit {
+  int level = 0;
+  int dim = 0;
+  bool spatial = false;
+  std::int64_t fewest = 1;
+  std::int64_t most = INT64_MAX;
+};
+
+struct SearchOptions {
+  /// In order of importance; ties of the first are broken by the second. One entry is enough.
+  std::vector<Objective> objectives{Objective::energy_delay};
+  std::vector<std::uint32_t> must_keep;    ///< by level, bit i: operand i; empty = no demand
+  std::vector<std::uint32_t> must_bypass;  ///< likewise
+  std::vector<FactorLimit> factors;
+  std::int64_t most_evaluations = INT64_MAX;  ///< of complete mappings; beyond it the gap is reported as it stands
+};
+
+struct Certificate {
+  double best = 0;         ///< of the first objective
+  double lower_bound = 0;  ///< no mapping in scope is below
+  double gap = 0;          ///< best / lower_bound − 1
+  std::string objective;
+  std::string covered;       ///< which mappings the bound speaks of
+  std::int64_t nodes = 0;    ///< parts of the space that were bounded
+  std::int64_t opened = 0;   ///< of these, looked into
+  std::int64_t evaluated = 0;  ///< complete mappings counted exactly
+};
+
+struct SearchResult {
+  Mapping mapping;
+  AccessCounts counts;
+  double energy = 0;
+  Certificate certificate;
+};
+
+/// Energy of counted accesses, in the unit of `rates`.
+[[nodiscard]] double energy_of(const AccessCounts& counts, const EnergyRates& rates);
+[[nodiscard]] double energy_of(const Mapping& mapping, const Tally& tally, std::size_t operands, const EnergyRates& rates);
+
+/// Hierarchies: two or three levels with one fan-out, below the last level but one; kernels of two inputs and an
+/// output. Errors: unsupported (anything else), does-not-fit (no mapping meets the limits), and those of Evaluator::prepare.
+Result<SearchResult> search_mapping(const lower::Einsum& einsum, const Hierarchy& hierarchy, const EnergyRates& rates,
+                                    const SearchOptions& options);
+
+}  // namespace plumbline::schedule

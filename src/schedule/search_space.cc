@@ -1,0 +1,199 @@
+#include "schedule/search_space.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace plumbline::schedule {
+namespace {
+
+Diagnostic unsupported(std::string message) { return make_error("unsupported", Span{}, std::move(message)); }
+
+std::vector<std::int64_t> divisors(std::int64_t n) {
+  std::vector<std::int64_t> small, large;
+  for (std::int64_t f = 1; f <= n / f; ++f) {
+    if (n % f != 0) continue;
+    small.push_back(f);
+    if (f != n / f) large.push_back(n / f);
+  }
+  small.insert(small.end(), large.rbegin(), large.rend());
+  return small;
+}
+
+bool limited(const SearchOptions& options, int dim) {
+  return std::any_of(options.factors.begin(), options.factors.end(), [&](const FactorLimit& f) { return f.dim == dim; });
+}
+
+/// Which operands use a dimension, and whether it shares an axis with another one of more than one step.
+SearchDim describe(const lower::Einsum& einsum, int dim) {
+  SearchDim out;
+  out.size = einsum.dims[static_cast<std::size_t>(dim)];
+  out.parts = {dim};
+  for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
+    for (const lower::Axis& axis : einsum.operands[o].axes) {
+      bool here = false;
+      bool others = false;
+      for (const lower::AxisTerm& term : axis) {
+        here = here || term.dim == dim;
+        others = others || (term.dim != dim && einsum.dims[static_cast<std::size_t>(term.dim)] > 1);
+      }
+      if (here) out.relevant |= 1U << o;
+      out.window = out.window || (here && others);
+    }
+  }
+  return out;
+}
+
+/// Whether a chain meets every limit on one dimension.
+bool allowed(const Chain& c, std::int64_t size, int dim, const SearchOptions& options, int levels) {
+  for (const FactorLimit& limit : options.factors) {
+    if (limit.dim != dim) continue;
+    std::int64_t factor = c.r;
+    if (limit.spatial) {
+      factor = limit.level == levels - 2 ? c.s : 1;
+    } else if (limit.level == levels - 2) {
+      factor = c.t / c.u;
+    } else if (limit.level == 0) {
+      factor = size / c.t;
+    }
+    if (factor < limit.fewest || factor > limit.most) return false;
+  }
+  return true;
+}
+
+void make_chains(SearchDim& dim, const SearchOptions& options, int levels) {
+  for (const std::int64_t r : divisors(dim.size)) {
+    for (const std::int64_t s : divisors(dim.size / r)) {
+      const std::int64_t u = r * s;
+      for (const std::int64_t b : divisors(dim.size / u)) {
+        const Chain chain{r, s, u, u * b};
+        if (levels == 2 && chain.t != dim.size) continue;  // without a buffer its loops are the outermost ones
+        if (allowed(chain, dim.size, dim.parts[0], options, levels)) dim.chains.push_back(chain);
+      }
+    }
+  }
+}
+
+/// The kernel over merged dimensions: flat axes in the order of the dimensions, then the windows.
+lower::Einsum merged_einsum(const lower::Einsum& einsum, const std::vector<SearchDim>& dims) {
+  lower::Einsum out;
+  std::array<int, lower::kMaxDims> renamed{};
+  renamed.fill(-1);
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    out.dims[d] = dims[d].size;
+    std::string name;
+    for (const int part : dims[d].parts) {
+      name += einsum.dim_names[static_cast<std::size_t>(part)];
+      renamed[static_cast<std::size_t>(part)] = static_cast<int>(d);
+    }
+    out.dim_names.push_back(name);
+  }
+  for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
+    lower::Operand operand = einsum.operands[o];
+    operand.axes.clear();
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      if (!dims[d].window && ((dims[d].relevant >> o) & 1U) != 0) operand.axes.push_back({{static_cast<int>(d), 1}});
+    }
+    for (const lower::Axis& axis : einsum.operands[o].axes) {
+      lower::Axis kept;
+      for (const lower::AxisTerm& term : axis) {
+        const int d = renamed[static_cast<std::size_t>(term.dim)];
+        if (d >= 0 && dims[static_cast<std::size_t>(d)].window) kept.push_back({d, term.coefficient});
+      }
+      if (!kept.empty()) operand.axes.push_back(kept);
+    }
+    out.operands.push_back(operand);
+  }
+  return out;
+}
+
+/// Chooses the two dimensions that are joined inside a node; the others are enumerated.
+Status choose_roles(SearchSpace& space) {
+  std::array<int, 3> lone{-1, -1, -1};  // by operand: the flat dimension only it does not use
+  std::size_t slider = 3;
+  for (std::size_t d = 0; d < space.dims.size(); ++d) {
+    const SearchDim& dim = space.dims[d];
+    if (dim.relevant == 7) continue;
+    if (dim.relevant != 3 && dim.relevant != 5 && dim.relevant != 6) {
+      return unsupported(fmt::format("dimension '{}' is used by one operand only", space.einsum.dim_names[d]));
+    }
+    if (!dim.window) lone[dim.relevant == 3 ? 2 : dim.relevant == 5 ? 1 : 0] = static_cast<int>(d);
+  }
+  for (std::size_t o = 0; o < 3; ++o) {
+    for (const lower::Axis& axis : space.einsum.operands[o].axes) {
+      if (axis.size() < 2) continue;
+      if (axis.size() > 2 || (slider != 3 && slider != o)) return unsupported("a kernel that slides in more than one operand or three ways on one axis");
+      slider = o;
+    }
+  }
+  space.slides = slider != 3;
+  const auto chains = [&](std::size_t o) { return lone[o] < 0 ? std::size_t{1} : space.dims[static_cast<std::size_t>(lone[o])].chains.size(); };
+  std::array<std::size_t, 3> order{0, 1, 2};  // most chains first, the slider before all
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (space.slides && (a == slider) != (b == slider)) return a == slider;
+    return chains(a) > chains(b);
+  });
+  space.y_owner = order[0];
+  space.z_owner = order[1];
+  space.x_owner = order[2];
+  space.y = lone[space.y_owner];
+  space.z = lone[space.z_owner];
+  for (int d = 0; d < static_cast<int>(space.dims.size()); ++d) {
+    if (d != space.y && d != space.z) space.enumerated.push_back(d);
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchOptions& options, int levels) {
+  if (einsum.operands.size() != 3) return unsupported(fmt::format("searching a kernel of {} operands", einsum.operands.size()));
+  SearchSpace space;
+  for (int d = 0; d < einsum.rank(); ++d) {
+    const SearchDim dim = describe(einsum, d);
+    if (dim.size == 1 && !limited(options, d)) continue;
+    const auto same = std::find_if(space.dims.begin(), space.dims.end(), [&](const SearchDim& other) {
+      return !dim.window && !other.window && dim.relevant == other.relevant && !limited(options, d) && !limited(options, other.parts[0]);
+    });
+    if (same == space.dims.end()) {
+      space.dims.push_back(dim);
+    } else {
+      same->size *= dim.size;
+      same->parts.push_back(d);
+    }
+  }
+  if (space.dims.empty()) space.dims.push_back(describe(einsum, 0));  // a kernel of one multiply-accumulate
+  for (SearchDim& dim : space.dims) {
+    make_chains(dim, options, levels);
+    if (dim.chains.empty()) {
+      return make_error("does-not-fit", Span{}, fmt::format("no perfect factors of {} meet the limits on '{}'", dim.size,
+                                                            einsum.dim_names[static_cast<std::size_t>(dim.parts[0])]));
+    }
+  }
+  space.einsum = merged_einsum(einsum, space.dims);
+  PL_TRY_STATUS(choose_roles(space));
+  return space;
+}
+
+Mapping unmerge(const SearchSpace& space, const lower::Einsum& einsum, const Mapping& merged) {
+  std::array<std::int64_t, lower::kMaxDims> left = einsum.dims;
+  Mapping out;
+  for (const LevelNest& level : merged.levels) {
+    LevelNest nest;
+    nest.keeps = level.keeps;
+    for (const Loop& loop : level.loops) {
+      std::int64_t bound = loop.bound;
+      for (const int part : space.dims[static_cast<std::size_t>(loop.dim)].parts) {
+        const std::int64_t factor = std::gcd(bound, left[static_cast<std::size_t>(part)]);
+        bound /= factor;
+        left[static_cast<std::size_t>(part)] /= factor;
+        if (factor > 1) nest.loops.push_back({part, factor, loop.kind});
+      }
+    }
+    out.levels.push_back(nest);
+  }
+  return out;
+}
+
+}  // namespace plumbline::schedule

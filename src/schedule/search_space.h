@@ -1,0 +1,47 @@
+#pragma once
+// The kernel as the search sees it: dimensions that every operand treats alike merged into one, and each with its
+// chains of perfect factors over registers, array, buffer and off-chip memory.
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/result.h"
+#include "lower/einsum.h"
+#include "schedule/nest.h"
+#include "schedule/search.h"
+
+namespace plumbline::schedule {
+
+/// Factors of one dimension: u = r·s divides t divides the size.
+struct Chain {
+  std::int64_t r = 1;  ///< temporal, below the registers
+  std::int64_t s = 1;  ///< spatial
+  std::int64_t u = 1;  ///< r·s
+  std::int64_t t = 1;  ///< extent of a buffer tile
+};
+
+struct SearchDim {
+  std::int64_t size = 1;
+  std::uint32_t relevant = 0;    ///< bit o: operand o uses it
+  bool window = false;           ///< shares an axis of the sliding operand
+  std::vector<int> parts;        ///< dimensions of the kernel merged into this one
+  std::vector<Chain> chains;
+};
+
+struct SearchSpace {
+  lower::Einsum einsum;               ///< over the merged dimensions
+  std::vector<SearchDim> dims;        ///< parallel to einsum's
+  std::vector<int> enumerated;        ///< dimensions whose chains make the nodes of the search
+  int y = -1;                         ///< the dimension only `y_owner` does not use (-1: none)
+  int z = -1;                         ///< likewise for `z_owner`
+  std::size_t y_owner = 0, z_owner = 0, x_owner = 0;  ///< the three operands
+  bool slides = false;                ///< y_owner slides along a window
+};
+
+/// Errors: unsupported.
+Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchOptions& options, int levels);
+
+/// A mapping of the merged kernel as one of the original: every merged factor is split among its parts.
+Mapping unmerge(const SearchSpace& space, const lower::Einsum& einsum, const Mapping& merged);
+
+}  // namespace plumbline::schedule
