@@ -34,6 +34,11 @@ bool real(ingest::ElementType type) {
   }
 }
 
+/// More than one axis: rows of values, such as position embeddings, not one value per channel.
+bool is_table(const ingest::Shape& shape) {
+  return std::count_if(shape.begin(), shape.end(), [](std::int64_t size) { return size > 1; }) > 1;
+}
+
 }  // namespace
 
 std::int64_t Kernel::macs() const {
@@ -101,8 +106,8 @@ void Builder::read_operands(const ingest::Node& node, const OperatorRow& row, co
       const bool table = row.lowering == Lowering::gather && static_cast<int>(i) == row.data;
       // Indices, axes and sizes are part of the program, not data the vector unit reads.
       if (!table && !real(shaped_.graph.tensors[id.at()].type)) continue;
-      // Vector parameters keep the accumulator's width (an int8 bias would not do); tables keep the weights'.
-      const std::int64_t element_bits = table                                ? bits_.weights
+      // One value per channel keeps the accumulator's width (an int8 bias would not do); tables keep the weights'.
+      const std::int64_t element_bits = table || is_table(shaped_.shape(id)) ? bits_.weights
                                         : row.lowering == Lowering::movement ? bits_.outputs
                                                                              : bits_.accumulate;
       const std::int64_t stored = stored_bytes(facts_.elements[id.at()], element_bits);

@@ -135,18 +135,18 @@ class Chooser {
     PL_TRY(const Rules rules,
            resolve_rules(request_.kernel, dataflow, request_.options.constraints, request_.accelerator));
     const TilingProblem problem{request_.kernel, request_.accelerator, request_.levels, roles_, rules};
-    Mapping previous;
+    std::vector<Mapping> tried;
     for (const bool outputs_first : {false, true}) {
       for (const std::int64_t divisor : kStreamDivisors) {
         const TilingChoice choice{operand_index(dataflow.stationary), divisor, outputs_first};
         PL_TRY(Mapping mapping, make_tiling(problem, choice));
-        if (mapping == previous) continue;
+        if (std::find(tried.begin(), tried.end(), mapping) != tried.end()) continue;
         Tally tally;
         const Verdict verdict = evaluator.evaluate(mapping, tally);
         if (!verdict.ok()) return evaluator.explain(verdict);
         ++evaluated_;
         consider(dataflow, choice.stationary, mapping, counts_of(request_.kernel.einsum, mapping, tally));
-        previous = std::move(mapping);
+        tried.push_back(std::move(mapping));
       }
     }
     return Done{};
