@@ -114,6 +114,12 @@ constexpr Kind kKinds[] = {{"timeline", timeline_row}, {"bandwidth", bandwidth_r
 
 }  // namespace
 
+std::vector<std::string> evidence_kinds() {
+  std::vector<std::string> names;
+  for (const auto& kind : kKinds) names.emplace_back(kind.name);
+  return names;
+}
+
 EvidenceMatrix evidence_matrix(const EvidenceTable& table) {
   EvidenceMatrix out;
   const auto& required = table.baseline.scenario->gate.required_evidence;

@@ -9,6 +9,9 @@ struct EvidenceMatrix {
   std::vector<Guard> guards;  ///< one per kind the gate requires
 };
 
+/// Names by which a gate may require evidence.
+[[nodiscard]] std::vector<std::string> evidence_kinds();
+
 [[nodiscard]] EvidenceMatrix evidence_matrix(const EvidenceTable& table);
 
 }  // namespace plumbline::decide

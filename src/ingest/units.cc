@@ -132,14 +132,15 @@ std::optional<Physical> parse_physical(std::string_view text, std::string& why, 
   }
 }
 
-std::string dim_text(Dim d) {
+namespace {
+
+// "B/s", "J/bit": a dimension in base units; empty for a plain ratio.
+std::string base_unit(Dim d) {
+  if (d == kPower) return "W";
   struct Part {
     int exponent;
     std::string_view name;
   };
-  // W and Hz read better than their base units.
-  if (d == kPower) return "power (W)";
-  if (d == kFrequency) return "frequency (Hz or /s)";
   const std::array<Part, 7> parts = {{{d.bit, "bit"}, {d.byte, "B"}, {d.cycle, "cycle"}, {d.second, "s"},
                                       {d.joule, "J"}, {d.mac, "MAC"}, {d.kelvin, "K"}}};
   std::string top;
@@ -148,10 +149,18 @@ std::string dim_text(Dim d) {
     for (int i = 0; i < part.exponent; ++i) top += top.empty() ? part.name : fmt::format("*{}", part.name);
     for (int i = 0; i > part.exponent; --i) bottom += fmt::format("/{}", part.name);
   }
-  if (top.empty() && bottom.empty()) return "a plain ratio";
+  return top + bottom;
+}
+
+}  // namespace
+
+std::string dim_text(Dim d) {
+  if (d == kPower) return "power (W)";
+  if (d == kFrequency) return "frequency (Hz or /s)";
   if (d == kTime) return "time (s)";
   if (d == kBytes) return "bytes (B)";
-  return top + bottom;
+  const std::string unit = base_unit(d);
+  return unit.empty() ? "a plain ratio" : unit;
 }
 
 namespace {
@@ -194,7 +203,7 @@ std::optional<double> read_quantity(const Value& value, Dim dim, std::string_vie
   }
   if (!(physical->value >= low && physical->value <= high)) {
     errors.push_back(make_error("bad-number", value.span,
-                                fmt::format("'{}' is outside {:g} to {:g} {}", value.text, low, high, dim_text(dim))));
+                                fmt::format("'{}' is outside {:g} to {:g} {}", value.text, low, high, base_unit(dim))));
     return std::nullopt;
   }
   return physical->value;

@@ -6,6 +6,7 @@
 
 #include "core/parallel.h"
 #include "core/sha256.h"
+#include "decide/evidence_matrix.h"
 #include "execute/cost.h"
 #include "lower/kernel.h"
 
@@ -48,6 +49,39 @@ std::int64_t longest_reduction(const lower::KernelGraph& graph) {
     longest = std::max(longest, terms);
   }
   return longest;
+}
+
+// Names that only the judging stages know: a misspelt one would leave a margin or a requirement without effect.
+Status check_judged_names(const ingest::Scenario& scenario) {
+  Diagnostics errors;
+  const ingest::Value& document = scenario.resolved;
+  const auto refuse = [&](const Span& at, std::string message, std::string help) {
+    errors.push_back(make_error("unknown-name", at, std::move(message), std::move(help)));
+  };
+  std::vector<std::string> metrics;
+  for (const auto& row : validate::metrics()) metrics.emplace_back(row.name);
+  const auto* metric = validate::find_metric(scenario.metric.name);
+  if (const ingest::Value* at = document.at_path("metric.name"); at != nullptr && metric == nullptr) {
+    refuse(at->span, fmt::format("no metric '{}'", at->text), suggest(at->text, metrics));
+  }
+  if (const ingest::Value* at = document.at_path("metric.better"); metric != nullptr && at != nullptr && metric->lower_is_better != scenario.metric.lower_is_better) {
+    errors.push_back(make_error("bad-value", at->span, fmt::format("'{}' is better when {}", metric->name, metric->lower_is_better ? "lower" : "higher")));
+  }
+  if (const ingest::Value* margins = document.at_path("gate.margins"); margins != nullptr) {
+    for (const auto& entry : margins->entries) {
+      if (entry.key == "default" || validate::find_metric(entry.key) != nullptr) continue;
+      refuse(entry.span, fmt::format("a margin for '{}', which is no metric", entry.key), suggest(entry.key, metrics));
+    }
+  }
+  const std::vector<std::string> kinds = decide::evidence_kinds();
+  if (const ingest::Value* required = document.at_path("gate.required_evidence"); required != nullptr) {
+    for (const auto& item : required->items) {
+      if (std::find(kinds.begin(), kinds.end(), item.text) != kinds.end()) continue;
+      refuse(item.span, fmt::format("no kind of evidence is called '{}'", item.text), suggest(item.text, kinds));
+    }
+  }
+  if (!errors.empty()) return errors;
+  return Done{};
 }
 
 }  // namespace
@@ -127,6 +161,7 @@ Result<Prepared> Engine::prepare(const std::string& name, const ingest::Value& d
   }
   if (!scenario) {
     PL_TRY(ingest::Scenario read, ingest::read_scenario(resolved, library_));
+    PL_TRY_STATUS(check_judged_names(read));
     scenario = std::make_shared<const ingest::Scenario>(std::move(read));
     const std::lock_guard lock(mutex_);
     scenarios_[out.hash] = scenario;
