@@ -19,12 +19,11 @@ struct Mode {
 constexpr Mode kModes[] = {
     {Rounding::rne, MPFR_RNDN}, {Rounding::rtz, MPFR_RNDZ}, {Rounding::ru, MPFR_RNDU}, {Rounding::rd, MPFR_RNDD}};
 
-/// An MPFR number with a format's precision and exponent range.
+/// An MPFR number with a format's precision and exponent range. Operations run in MPFR's full range, for operands may
+/// lie outside the format's; then the result is brought into it.
 class Accumulator {
  public:
-  Accumulator(const Format& format, mpfr_rnd_t rounding) : rounding_(rounding) {
-    mpfr_set_emin(format.min_positive_exponent() + 1);  // MPFR's significands lie in [1/2, 1)
-    mpfr_set_emax(format.max_exponent() + 1);
+  Accumulator(const Format& format, mpfr_rnd_t rounding) : format_(format), rounding_(rounding) {
     mpfr_init2(value_, format.fraction_bits + 1);
     mpfr_set_zero(value_, 1);
   }
@@ -35,18 +34,15 @@ class Accumulator {
   void fused(double a, double b) {
     Exact x(a);
     Exact y(b);
-    const int ternary = mpfr_fma(value_, x.value, y.value, value_, rounding_);
-    mpfr_subnormalize(value_, ternary, rounding_);
+    fit(value_, mpfr_fma(value_, x.value, y.value, value_, rounding_));
   }
   void rounded(double a, double b) {
     Exact x(a);
     Exact y(b);
     mpfr_t product;
     mpfr_init2(product, mpfr_get_prec(value_));
-    int ternary = mpfr_mul(product, x.value, y.value, rounding_);
-    mpfr_subnormalize(product, ternary, rounding_);
-    ternary = mpfr_add(value_, value_, product, rounding_);
-    mpfr_subnormalize(value_, ternary, rounding_);
+    fit(product, mpfr_mul(product, x.value, y.value, rounding_));
+    fit(value_, mpfr_add(value_, value_, product, rounding_));
     mpfr_clear(product);
   }
   [[nodiscard]] double get() const { return mpfr_get_d(value_, MPFR_RNDN); }
@@ -62,8 +58,20 @@ class Accumulator {
     Exact& operator=(const Exact&) = delete;
     mpfr_t value;
   };
-  mpfr_t value_;
+  void fit(mpfr_t value, int ternary) const {
+    const mpfr_exp_t least = mpfr_get_emin();
+    const mpfr_exp_t most = mpfr_get_emax();
+    mpfr_set_emin(format_.min_positive_exponent() + 1);  // MPFR's significands lie in [1/2, 1)
+    mpfr_set_emax(format_.max_exponent() + 1);
+    ternary = mpfr_check_range(value, ternary, rounding_);
+    mpfr_subnormalize(value, ternary, rounding_);
+    mpfr_set_emin(least);
+    mpfr_set_emax(most);
+  }
+
+  const Format& format_;
   mpfr_rnd_t rounding_;
+  mpfr_t value_;
 };
 
 float draw(RandomStream& random, const Format& format, int spread) {
