@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
     }
   }
   const Filter wanted = [&](std::string_view key) { return key.find(filter) != std::string_view::npos; };
-  constexpr Rows (*kTopics[])(const Filter&) = {round_rows};
+  constexpr Rows (*kTopics[])(const Filter&) = {round_rows, matmul_rows};
   std::string separator = "{\n";
   for (const auto& topic : kTopics) {
     for (const Row& row : topic(wanted)) {

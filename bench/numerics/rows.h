@@ -21,6 +21,10 @@ using Filter = std::function<bool(std::string_view key)>;
 /// round_* and mx_* rows: rounding and block quantization of float32 tensors, with memcpy measured in the same loop.
 Rows round_rows(const Filter& wanted);
 
+/// matmul_* rows: products of 2048 x 2048 operands with specials among them, result counters on, each beside oneDNN's
+/// float32 matmul on one thread; observed_time_ratio: time with per-accumulation counters over time without.
+Rows matmul_rows(const Filter& wanted);
+
 /// Wall seconds of one call.
 template <class Body>
 double seconds_of(const Body& body) {

@@ -17,6 +17,14 @@ struct RoundingName {
 constexpr RoundingName kRoundings[] = {{Rounding::rne, "rne"}, {Rounding::rtz, "rtz"}, {Rounding::ru, "ru"},
                                        {Rounding::rd, "rd"},   {Rounding::rna, "rna"}, {Rounding::sr, "sr"}};
 
+/// Other names in common use.
+struct Alias {
+  std::string_view alias;
+  std::string_view name;
+};
+constexpr Alias kAliases[] = {
+    {"fp32", "binary32"}, {"float32", "binary32"}, {"fp16", "binary16"}, {"float16", "binary16"}, {"bf16", "bfloat16"}};
+
 /// |x| = significand * 2^exponent exactly, with 2^52 <= significand < 2^53; finite nonzero x only.
 struct Exact {
   std::uint64_t significand;
@@ -156,6 +164,9 @@ const std::vector<Format>& builtin_formats() {
 }
 
 Result<Format> find_format(std::string_view name, const Span& span) {
+  for (const Alias& row : kAliases) {
+    if (row.alias == name) return builtin_format(row.name);
+  }
   std::vector<std::string> names;
   std::vector<std::string> longer;  // "e4m3" is short for several formats that differ: name them all
   for (const Format& format : builtin_formats()) {

@@ -61,7 +61,8 @@ struct Format {
 /// The built-in formats, in the order of formats.inc.
 [[nodiscard]] const std::vector<Format>& builtin_formats();
 
-/// A built-in format; unknown names give `unknown-name` with the nearest ones. `span` is where the name was written.
+/// A built-in format by its name or an alias (fp32, fp16, bf16 …); unknown names give `unknown-name` with the nearest
+/// ones. `span` is where the name was written.
 [[nodiscard]] Result<Format> find_format(std::string_view name, const Span& span = {});
 
 /// The same for names written in our own code: an unknown one is our bug.

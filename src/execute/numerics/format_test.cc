@@ -197,6 +197,12 @@ TEST(MakeFormat, RejectsRowsThatMeanNothing) {
   }
 }
 
+TEST(FindFormat, KnowsTheNamesOfPrecisionPolicies) {
+  EXPECT_EQ(find_format("bf16")->name, "bfloat16");
+  EXPECT_EQ(find_format("fp16")->name, "binary16");
+  EXPECT_EQ(find_format("fp32")->name, "binary32");
+}
+
 TEST(FindFormat, SuggestsTheNearestName) {
   const auto found = find_format("e4m3");
   ASSERT_FALSE(found.ok());
