@@ -5,10 +5,9 @@
 #include <new>
 
 #include "cli/command.h"
+#include "cli/version.h"
 
 namespace {
-
-constexpr const char* kVersion = "0.1.0";
 
 void print_help(std::ostream& out) {
   out << "plumbline: from a symptom of an AI accelerator to a release decision, with proof\n\n"
@@ -24,7 +23,7 @@ int dispatch(const std::vector<std::string>& words) {
     return words.empty() ? cli::kCannotSay : cli::kYes;
   }
   if (words[0] == "--version" || words[0] == "-V") {
-    std::cout << "plumbline " << kVersion << "\n";
+    std::cout << "plumbline " << plumbline::cli::kVersion << "\n";
     return cli::kYes;
   }
   std::vector<std::string> names;

@@ -101,7 +101,7 @@ EvidenceRow pack_row(const EvidenceTable& t) {
     row.shows = fmt::format("both arms are stored by content ({} and {}), {} changes apart", t.baseline.hash.substr(0, 12), t.candidate.hash.substr(0, 12), t.changes.size());
   }
   row.does_not_prove = "stability in the long tail";
-  row.next_action = t.pack_path.empty() ? fmt::format("plumbline decide {} {} -o out/pack", t.baseline_path, t.candidate_path) : fmt::format("plumbline reproduce {}", t.pack_path);
+  row.next_action = fmt::format("plumbline decide {} {} --pairs 60 -o out/more-pairs", t.baseline_path, t.candidate_path);
   return row;
 }
 

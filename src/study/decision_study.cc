@@ -581,6 +581,13 @@ Result<DecisionStudy> Planner::run() {
 
 }  // namespace
 
+void keep_fixed_document(DecisionStudy& study, const decide::Decision& decision) {
+  if (!decision.fix) return;
+  for (const auto& trial : study.table.fixes) {
+    if (trial.id == decision.fix->id && trial.ranking.scenario) study.fixed_document = trial.ranking.scenario->resolved;
+  }
+}
+
 Result<DecisionStudy> study_decision(const ingest::Comparison& comparison, Engine& engine, const StudyOptions& options) {
   return Planner(comparison, engine, options).run();
 }

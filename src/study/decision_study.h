@@ -33,6 +33,9 @@ struct DecisionStudy {
 /// Measures everything decide() needs. Errors: what makes the baseline or the candidate unreadable.
 Result<DecisionStudy> study_decision(const ingest::Comparison& comparison, Engine& engine, const StudyOptions& options);
 
+/// Keeps the resolved document of candidate + chosen fix with the study, for the pack.
+void keep_fixed_document(DecisionStudy& study, const decide::Decision& decision);
+
 /// Pre-flight figures of a prepared arm with runs.
 [[nodiscard]] decide::PreFlight pre_flight(const Prepared& prepared, const decide::Arm& arm);
 
