@@ -82,6 +82,7 @@ class Evaluator {
 
   [[nodiscard]] const lower::Einsum& einsum() const { return einsum_; }
   [[nodiscard]] const Hierarchy& hierarchy() const { return hierarchy_; }
+  [[nodiscard]] const Projection& projection(std::size_t operand) const { return projections_[operand]; }
   [[nodiscard]] int levels() const { return static_cast<int>(hierarchy_.levels.size()); }
 
  private:

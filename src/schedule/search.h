@@ -21,7 +21,8 @@ struct EnergyRates {
   double mac = 0;
 };
 
-/// What is minimized. `off_array_weight_bits`: bits of operands with the role weights that the level outside the array reads.
+/// What is minimized. `off_array_weight_bits`: bits of operands with the role weights that the level outside the array
+/// reads.
 enum class Objective : std::uint8_t { energy, latency, energy_delay, off_array_weight_bits };
 
 /// A limit on one factor; `level` counts from the outermost. `fewest` = `most` fixes it.
@@ -47,9 +48,9 @@ struct Certificate {
   double lower_bound = 0;  ///< no mapping in scope is below
   double gap = 0;          ///< best / lower_bound − 1
   std::string objective;
-  std::string covered;       ///< which mappings the bound speaks of
-  std::int64_t nodes = 0;    ///< parts of the space that were bounded
-  std::int64_t opened = 0;   ///< of these, looked into
+  std::string covered;         ///< which mappings the bound speaks of
+  std::int64_t nodes = 0;      ///< parts of the space that were bounded
+  std::int64_t opened = 0;     ///< of these, looked into
   std::int64_t evaluated = 0;  ///< complete mappings counted exactly
 };
 
@@ -62,10 +63,12 @@ struct SearchResult {
 
 /// Energy of counted accesses, in the unit of `rates`.
 [[nodiscard]] double energy_of(const AccessCounts& counts, const EnergyRates& rates);
-[[nodiscard]] double energy_of(const Mapping& mapping, const Tally& tally, std::size_t operands, const EnergyRates& rates);
+[[nodiscard]] double energy_of(const Mapping& mapping, const Tally& tally, std::size_t operands,
+                               const EnergyRates& rates);
 
 /// Hierarchies: two or three levels with one fan-out, below the last level but one; kernels of two inputs and an
-/// output. Errors: unsupported (anything else), does-not-fit (no mapping meets the limits), and those of Evaluator::prepare.
+/// output. Errors: unsupported (anything else), does-not-fit (no mapping meets the limits), and those of
+/// Evaluator::prepare.
 Result<SearchResult> search_mapping(const lower::Einsum& einsum, const Hierarchy& hierarchy, const EnergyRates& rates,
                                     const SearchOptions& options);
 

@@ -22,7 +22,8 @@ std::vector<std::int64_t> divisors(std::int64_t n) {
 }
 
 bool limited(const SearchOptions& options, int dim) {
-  return std::any_of(options.factors.begin(), options.factors.end(), [&](const FactorLimit& f) { return f.dim == dim; });
+  return std::any_of(options.factors.begin(), options.factors.end(),
+                     [&](const FactorLimit& f) { return f.dim == dim; });
 }
 
 /// Which operands use a dimension, and whether it shares an axis with another one of more than one step.
@@ -123,12 +124,15 @@ Status choose_roles(SearchSpace& space) {
   for (std::size_t o = 0; o < 3; ++o) {
     for (const lower::Axis& axis : space.einsum.operands[o].axes) {
       if (axis.size() < 2) continue;
-      if (axis.size() > 2 || (slider != 3 && slider != o)) return unsupported("a kernel that slides in more than one operand or three ways on one axis");
+      if (axis.size() > 2 || (slider != 3 && slider != o))
+        return unsupported("a kernel that slides in more than one operand or three ways on one axis");
       slider = o;
     }
   }
   space.slides = slider != 3;
-  const auto chains = [&](std::size_t o) { return lone[o] < 0 ? std::size_t{1} : space.dims[static_cast<std::size_t>(lone[o])].chains.size(); };
+  const auto chains = [&](std::size_t o) {
+    return lone[o] < 0 ? std::size_t{1} : space.dims[static_cast<std::size_t>(lone[o])].chains.size();
+  };
   std::array<std::size_t, 3> order{0, 1, 2};  // most chains first, the slider before all
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     if (space.slides && (a == slider) != (b == slider)) return a == slider;
@@ -148,13 +152,15 @@ Status choose_roles(SearchSpace& space) {
 }  // namespace
 
 Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchOptions& options, int levels) {
-  if (einsum.operands.size() != 3) return unsupported(fmt::format("searching a kernel of {} operands", einsum.operands.size()));
+  if (einsum.operands.size() != 3)
+    return unsupported(fmt::format("searching a kernel of {} operands", einsum.operands.size()));
   SearchSpace space;
   for (int d = 0; d < einsum.rank(); ++d) {
     const SearchDim dim = describe(einsum, d);
     if (dim.size == 1 && !limited(options, d)) continue;
     const auto same = std::find_if(space.dims.begin(), space.dims.end(), [&](const SearchDim& other) {
-      return !dim.window && !other.window && dim.relevant == other.relevant && !limited(options, d) && !limited(options, other.parts[0]);
+      return !dim.window && !other.window && dim.relevant == other.relevant && !limited(options, d) &&
+             !limited(options, other.parts[0]);
     });
     if (same == space.dims.end()) {
       space.dims.push_back(dim);
@@ -167,8 +173,9 @@ Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchO
   for (SearchDim& dim : space.dims) {
     make_chains(dim, options, levels);
     if (dim.chains.empty()) {
-      return make_error("does-not-fit", Span{}, fmt::format("no perfect factors of {} meet the limits on '{}'", dim.size,
-                                                            einsum.dim_names[static_cast<std::size_t>(dim.parts[0])]));
+      return make_error("does-not-fit", Span{},
+                        fmt::format("no perfect factors of {} meet the limits on '{}'", dim.size,
+                                    einsum.dim_names[static_cast<std::size_t>(dim.parts[0])]));
     }
   }
   space.einsum = merged_einsum(einsum, space.dims);

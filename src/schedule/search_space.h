@@ -22,20 +22,20 @@ struct Chain {
 
 struct SearchDim {
   std::int64_t size = 1;
-  std::uint32_t relevant = 0;    ///< bit o: operand o uses it
-  bool window = false;           ///< shares an axis of the sliding operand
-  std::vector<int> parts;        ///< dimensions of the kernel merged into this one
+  std::uint32_t relevant = 0;  ///< bit o: operand o uses it
+  bool window = false;         ///< shares an axis of the sliding operand
+  std::vector<int> parts;      ///< dimensions of the kernel merged into this one
   std::vector<Chain> chains;
 };
 
 struct SearchSpace {
-  lower::Einsum einsum;               ///< over the merged dimensions
-  std::vector<SearchDim> dims;        ///< parallel to einsum's
-  std::vector<int> enumerated;        ///< dimensions whose chains make the nodes of the search
-  int y = -1;                         ///< the dimension only `y_owner` does not use (-1: none)
-  int z = -1;                         ///< likewise for `z_owner`
+  lower::Einsum einsum;                               ///< over the merged dimensions
+  std::vector<SearchDim> dims;                        ///< parallel to einsum's
+  std::vector<int> enumerated;                        ///< dimensions whose chains make the nodes of the search
+  int y = -1;                                         ///< the dimension only `y_owner` does not use (-1: none)
+  int z = -1;                                         ///< likewise for `z_owner`
   std::size_t y_owner = 0, z_owner = 0, x_owner = 0;  ///< the three operands
-  bool slides = false;                ///< y_owner slides along a window
+  bool slides = false;                                ///< y_owner slides along a window
 };
 
 /// Errors: unsupported.

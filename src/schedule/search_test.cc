@@ -1,0 +1,264 @@
+#include "schedule/search.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "core/random.h"
+
+namespace plumbline::schedule {
+namespace {
+
+std::int64_t pick(RandomStream& random, std::int64_t low, std::int64_t high) {
+  return low + static_cast<std::int64_t>(random.next_below(static_cast<std::uint64_t>(high - low + 1)));
+}
+
+struct Problem {
+  lower::Einsum einsum;
+  Hierarchy hierarchy;
+  EnergyRates rates;
+  std::vector<std::vector<Objective>> objectives;
+};
+
+Hierarchy random_hierarchy(RandomStream& random, bool buffered) {
+  Hierarchy h;
+  h.levels.resize(buffered ? 3 : 2);
+  for (std::size_t l = 0; l < h.levels.size(); ++l) h.levels[l].name = fmt::format("level{}", l);
+  const auto rate = [&]() -> std::optional<double> {
+    if (pick(random, 0, 2) > 0) return std::nullopt;
+    return static_cast<double>(pick(random, 4, 80));
+  };
+  for (StorageLevel& level : h.levels) {
+    level.read_bits_per_cycle = rate();
+    level.write_bits_per_cycle = rate();
+  }
+  StorageLevel& registers = h.levels.back();
+  registers.mesh_x = pick(random, 1, 4);
+  registers.instances = registers.mesh_x * pick(random, 1, 3);
+  registers.capacity_bits = 8 * pick(random, 1, 12);
+  if (buffered) h.levels[1].capacity_bits = 8 * pick(random, 6, 60);
+  h.mac_units = registers.instances;
+  h.mac_mesh_x = registers.mesh_x;
+  return h;
+}
+
+EnergyRates random_rates(RandomStream& random, std::size_t levels) {
+  EnergyRates rates;
+  const std::int64_t scale[] = {60, 12, 3};
+  for (std::size_t l = 0; l < levels; ++l) {
+    rates.read.push_back(static_cast<double>(pick(random, 0, scale[l])) + 0.25);
+    rates.write.push_back(static_cast<double>(pick(random, 0, scale[l])) + 0.5);
+  }
+  rates.mac = 1;
+  return rates;
+}
+
+/// Every factorization, order and bypass by brute force; calls visit for each mapping.
+class Everything {
+ public:
+  Everything(const lower::Einsum& einsum, std::size_t levels, std::function<void(const Mapping&)> visit)
+      : einsum_(einsum), levels_(levels), visit_(std::move(visit)), blocks_(levels) {}
+  void run() { factor(0); }
+
+ private:
+  /// Splits dimension d over the temporal loops of all levels and the spatial loop of the last but one.
+  void factor(int d) {
+    if (d == einsum_.rank()) return orders(0);
+    split(d, 0, einsum_.dims[static_cast<std::size_t>(d)]);
+  }
+  void split(int d, std::size_t slot, std::int64_t left) {
+    if (slot == levels_) {
+      spatial_.push_back({d, left, LoopKind::spatial_x});
+      factor(d + 1);
+      spatial_.pop_back();
+      return;
+    }
+    for (std::int64_t f = 1; f <= left; ++f) {
+      if (left % f != 0) continue;
+      if (f > 1) blocks_[slot].push_back({d, f});
+      split(d, slot + 1, left / f);
+      if (f > 1) blocks_[slot].pop_back();
+    }
+  }
+  void orders(std::size_t block) {
+    // The order of register loops changes nothing: no tile is below them.
+    if (block + 1 == levels_) return place();
+    const auto by_dim = [](const Loop& a, const Loop& b) { return a.dim < b.dim; };
+    std::vector<Loop> saved = blocks_[block];
+    std::sort(blocks_[block].begin(), blocks_[block].end(), by_dim);
+    do orders(block + 1);
+    while (std::next_permutation(blocks_[block].begin(), blocks_[block].end(), by_dim));
+    blocks_[block] = saved;
+  }
+  void place() {
+    Mapping mapping;
+    mapping.levels.resize(levels_);
+    for (std::size_t l = 0; l < levels_; ++l) mapping.levels[l].loops = blocks_[l];
+    mapping.levels[0].keeps = 7;
+    axes(mapping, 0);
+  }
+  /// Every way to lay the copies along x and y.
+  void axes(Mapping& mapping, std::size_t i) {
+    if (i == spatial_.size()) {
+      const std::uint32_t masks = levels_ == 3 ? 64 : 8;
+      for (std::uint32_t mask = 0; mask < masks; ++mask) {
+        mapping.levels.back().keeps = mask & 7U;
+        if (levels_ == 3) mapping.levels[1].keeps = mask >> 3U;
+        visit_(mapping);
+      }
+      return;
+    }
+    auto& loops = mapping.levels[levels_ - 2].loops;
+    for (std::int64_t x = 1; x <= spatial_[i].bound; ++x) {
+      if (spatial_[i].bound % x != 0) continue;
+      const std::size_t many = loops.size();
+      if (x > 1) loops.push_back({spatial_[i].dim, x, LoopKind::spatial_x});
+      if (x < spatial_[i].bound) loops.push_back({spatial_[i].dim, spatial_[i].bound / x, LoopKind::spatial_y});
+      axes(mapping, i + 1);
+      loops.resize(many);
+    }
+  }
+
+  const lower::Einsum& einsum_;
+  std::size_t levels_;
+  std::function<void(const Mapping&)> visit_;
+  std::vector<std::vector<Loop>> blocks_;
+  std::vector<Loop> spatial_;
+};
+
+double value_of(Objective objective, const Problem& p, const Mapping& mapping, const Tally& tally) {
+  const double energy = energy_of(mapping, tally, 3, p.rates);
+  const auto cycles = static_cast<double>(tally.cycles_overlapped);
+  switch (objective) {
+    case Objective::energy:
+      return energy;
+    case Objective::latency:
+      return cycles;
+    case Objective::energy_delay:
+      return energy * cycles;
+    case Objective::off_array_weight_bits:
+      break;
+  }
+  double bits = 0;
+  for (std::size_t o = 0; o < 3; ++o) {
+    if (p.einsum.operands[o].role != lower::Role::weights) continue;
+    const std::size_t at = mapping.levels.size() == 3 && mapping.levels[1].keeps_operand(o) ? 1 : 0;
+    bits += static_cast<double>(tally.levels[at][o].read_bits);
+  }
+  return bits;
+}
+
+/// The search against brute force; returns how many mappings were tried.
+std::int64_t compare(const Problem& p, int number) {
+  const auto evaluator = Evaluator::prepare(p.einsum, p.hierarchy);
+  EXPECT_TRUE(evaluator.ok());
+  std::vector<std::pair<double, double>> best(p.objectives.size(), {1e300, 1e300});
+  std::vector<Mapping> winner(p.objectives.size());
+  std::int64_t tried = 0;
+  Tally tally;
+  Everything(p.einsum, p.hierarchy.levels.size(), [&](const Mapping& mapping) {
+    ++tried;
+    if (!evaluator->evaluate(mapping, tally).ok()) return;
+    for (std::size_t i = 0; i < p.objectives.size(); ++i) {
+      const std::pair<double, double> value{value_of(p.objectives[i][0], p, mapping, tally),
+                                            value_of(p.objectives[i][1], p, mapping, tally)};
+      const double slack = 1e-12 * best[i].first;
+      if (value.first < best[i].first - slack ||
+          (value.first <= best[i].first + slack && value.second < best[i].second)) {
+        best[i] = value;
+        winner[i] = mapping;
+      }
+    }
+  }).run();
+  for (std::size_t i = 0; i < p.objectives.size(); ++i) {
+    SearchOptions options;
+    options.objectives = p.objectives[i];
+    const auto found = search_mapping(p.einsum, p.hierarchy, p.rates, options);
+    if (best[i].first == 1e300) {
+      EXPECT_FALSE(found.ok()) << "problem " << number;
+      continue;
+    }
+    EXPECT_TRUE(found.ok()) << "problem " << number << (found.ok() ? "" : render(found.errors()));
+    if (!found.ok()) continue;
+    EXPECT_TRUE(evaluator->evaluate(found->mapping, tally).ok());
+    const double first = value_of(p.objectives[i][0], p, found->mapping, tally);
+    const double second = value_of(p.objectives[i][1], p, found->mapping, tally);
+    std::string where = fmt::format("problem {} objective {}: ", number, i);
+    for (int d = 0; d < p.einsum.rank(); ++d)
+      where += fmt::format("{}={} ", p.einsum.dim_names[static_cast<std::size_t>(d)],
+                           p.einsum.dims[static_cast<std::size_t>(d)]);
+    for (const LevelNest& level : winner[i].levels) {
+      where += fmt::format("| keeps {} ", level.keeps);
+      for (const Loop& loop : level.loops)
+        where += fmt::format("{}{}{} ", p.einsum.dim_names[static_cast<std::size_t>(loop.dim)], loop.bound,
+                             loop.kind == LoopKind::temporal ? "" : "s");
+    }
+    EXPECT_NEAR(first, best[i].first, 1e-9 * best[i].first) << where;
+    EXPECT_NEAR(second, best[i].second, 1e-9 * best[i].second) << where;
+    EXPECT_NEAR(found->certificate.best, first, 1e-9 * first);
+    EXPECT_NEAR(found->certificate.gap, 0, 1e-9) << where;
+  }
+  return tried;
+}
+
+const std::vector<std::vector<Objective>> kAll{{Objective::energy, Objective::latency},
+                                               {Objective::latency, Objective::energy},
+                                               {Objective::energy_delay, Objective::energy},
+                                               {Objective::off_array_weight_bits, Objective::energy}};
+
+TEST(Search, agrees_with_brute_force_on_matrix_products) {
+  RandomStream random(3, "search-gemm");
+  std::int64_t tried = 0;
+  for (int i = 0; i < 150; ++i) {
+    Problem p;
+    const std::int64_t sizes[] = {1, 2, 3, 4, 5, 6, 8, 9, 12};
+    const auto size = [&] { return sizes[random.next_below(std::size(sizes))]; };
+    do p.einsum = lower::gemm_einsum(size(), size(), size());
+    while (p.einsum.dims[0] * p.einsum.dims[1] * p.einsum.dims[2] > 150);
+    for (lower::Operand& each : p.einsum.operands) each.bits = pick(random, 0, 1) == 0 ? 8 : pick(random, 2, 12);
+    p.einsum.operands[2].partial_bits = pick(random, 0, 1) == 0 ? p.einsum.operands[2].bits : 16;
+    p.hierarchy = random_hierarchy(random, pick(random, 0, 4) > 0);
+    p.rates = random_rates(random, p.hierarchy.levels.size());
+    p.objectives = kAll;
+    tried += compare(p, i);
+    if (HasFailure()) break;
+  }
+  RecordProperty("mappings", std::to_string(tried));
+  EXPECT_GT(tried, 1'000'000);
+}
+
+TEST(Search, agrees_with_brute_force_on_sliding_windows_in_every_order) {
+  RandomStream random(4, "search-conv");
+  std::int64_t tried = 0;
+  for (int i = 0; i < 120; ++i) {
+    Problem p;
+    lower::ConvShape shape;
+    const std::int64_t small[] = {1, 2, 2, 3, 4};
+    do {
+      shape.p = pick(random, 2, 6);
+      shape.r = pick(random, 1, 3);
+      shape.q = pick(random, 0, 3) == 0 ? pick(random, 2, 3) : 1;
+      shape.s = shape.q > 1 ? pick(random, 1, 2) : 1;
+      shape.k = small[random.next_below(5)];
+      shape.c = small[random.next_below(5)];
+      shape.batch = pick(random, 0, 4) == 0 ? 2 : 1;
+    } while (shape.p * shape.r * shape.q * shape.s * shape.k * shape.c * shape.batch > 40);
+    shape.stride = {pick(random, 1, 2), pick(random, 1, 2)};
+    shape.dilation = {pick(random, 1, 2), 1};
+    p.einsum = pick(random, 0, 5) == 0 ? lower::depthwise_einsum(shape) : lower::conv_einsum(shape);
+    for (lower::Operand& each : p.einsum.operands) each.bits = 8;
+    p.einsum.operands[2].partial_bits = pick(random, 0, 1) == 0 ? 8 : 16;
+    p.hierarchy = random_hierarchy(random, pick(random, 0, 4) > 0);
+    p.rates = random_rates(random, p.hierarchy.levels.size());
+    p.objectives = kAll;
+    tried += compare(p, i);
+    if (HasFailure()) break;
+  }
+  RecordProperty("mappings", std::to_string(tried));
+  EXPECT_GT(tried, 1'000'000);
+}
+
+}  // namespace
+}  // namespace plumbline::schedule
