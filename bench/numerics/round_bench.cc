@@ -16,7 +16,7 @@ namespace {
 using namespace plumbline::numerics;
 
 constexpr std::size_t kElements = std::size_t{16} << 20;  // 64 MiB of binary32: beyond every cache level here
-constexpr int kRepeats = 9;                               // best of, each beside its own memcpy
+constexpr int kRepeats = 21;                              // best of, each beside its own memcpy
 
 /// A bell of unit deviation (sum of four uniforms), with one special in 512: Inf, NaN, zero, subnormal, huge, tiny.
 std::vector<float> test_tensor() {
@@ -61,32 +61,48 @@ Rates measure(const std::vector<float>& input, std::vector<float>& copy, const B
   return {billions / best_body, billions / best_copy};
 }
 
-void add(Rows& rows, const std::string& key, Rates rates) {
+/// The two rows of a measurement, if either is wanted.
+template <class Body>
+void add_rates(const Filter& wanted, const std::string& key, const std::vector<float>& input, std::vector<float>& copy,
+               const Body& body, Rows& rows) {
+  if (!wanted(key + "_gelem_s") && !wanted(key + "_vs_memcpy_ratio")) return;
+  const Rates rates = measure(input, copy, body);
   rows.push_back({key + "_gelem_s", rates.body});
   rows.push_back({key + "_vs_memcpy_ratio", rates.body / rates.copy});
 }
 
-/// MX quantization as a user calls it: scales, codes and counters into fresh buffers. The row named in the issue is the
-/// slowest of the two usual element formats.
-void mx_rows(const Filter& wanted, const std::vector<float>& input, std::vector<float>& copy, Rows& rows) {
-  Rates slowest{std::numeric_limits<double>::infinity(), 1};
-  for (const char* name : {"e4m3fn", "e2m1"}) {
-    const std::string key = "mx_quantize_" + std::string(name);
-    if (!wanted(key) && !wanted("mx_quantize_gelem_s")) continue;
-    const MxSpec spec{find_mx_element(name).value(), ScaleRule::floor};
-    const Rates rates = measure(input, copy, [&] {
-      if (!quantize_mx(input, kElements / 4096, 4096, spec, false).ok()) std::abort();
-    });
-    if (rates.body < slowest.body) slowest = rates;
-    add(rows, key, rates);
+/// Rate of two threads over that of one, taken in turn.
+template <class Body>
+void add_speedup(const Filter& wanted, const std::string& key, const Body& body, Rows& rows) {
+  if (!wanted(key + "_2t_ratio")) return;
+  double best[2] = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    for (const unsigned threads : {1U, 2U})
+      best[threads - 1] = std::min(best[threads - 1], seconds_of([&] { body(threads); }));
   }
-  if (std::isfinite(slowest.body)) add(rows, "mx_quantize", slowest);
-  if (!wanted("nvfp4_quantize")) return;
-  std::vector<float> tame(input);  // one huge value would send every block scale to zero
+  rows.push_back({key + "_2t_ratio", best[0] / best[1]});
+}
+
+/// Block quantization as a user calls it: scales, codes and counters into fresh buffers.
+void block_rows(const Filter& wanted, const std::vector<float>& input, std::vector<float>& copy, Rows& rows) {
+  constexpr std::size_t kColumns = 4096;
+  for (const auto& [key, element] : {std::pair{"mx_quantize", "e4m3fn"}, std::pair{"mx_quantize_e2m1", "e2m1"}}) {
+    const MxSpec spec{find_mx_element(element).value(), ScaleRule::floor};
+    const auto quantize = [&, spec = spec](unsigned threads) {
+      if (!quantize_mx(input, kElements / kColumns, kColumns, spec, false, threads).ok()) std::abort();
+    };
+    add_rates(
+        wanted, key, input, copy, [&] { quantize(1); }, rows);
+    add_speedup(wanted, key, quantize, rows);
+  }
+  std::vector<float> tame(input);  // one huge value would send every block scale of NVFP4 to zero
   for (float& v : tame) v = std::fabs(v) < 100 || std::isinf(v) ? v : 100;
-  add(rows, "nvfp4_quantize", measure(input, copy, [&] {
-        if (!quantize_nvfp4(tame, kElements / 4096, 4096, {}, false).ok()) std::abort();
-      }));
+  add_rates(
+      wanted, "nvfp4_quantize", input, copy,
+      [&] {
+        if (!quantize_nvfp4(tame, kElements / kColumns, kColumns, {}, false).ok()) std::abort();
+      },
+      rows);
 }
 
 }  // namespace
@@ -100,20 +116,16 @@ Rows round_rows(const Filter& wanted) {
   for (const auto& [name, format] : formats) {
     for (const Rounding rounding : {Rounding::rne, Rounding::sr}) {
       const RoundSpec spec{builtin_format(format), rounding, Saturation::off, 8, {1, 2, 3, 0}};
-      for (const unsigned threads : {1U, 2U}) {
-        const std::string suffix = threads == 1 ? "" : "_2t";
-        const std::string key = "round_" + std::string(name) + "_" + std::string(to_string(rounding));
-        if (wanted(key + suffix)) {
-          add(rows, key + suffix, measure(input, copy, [&] { round_to_codes(input, spec, output.data(), threads); }));
-        }
-        if (wanted(key + "_values" + suffix)) {
-          add(rows, key + "_values" + suffix,
-              measure(input, copy, [&] { round_to_values(input, spec, output, threads); }));
-        }
-      }
+      const std::string key = "round_" + std::string(name) + "_" + std::string(to_string(rounding));
+      const auto to_codes = [&](unsigned threads) { round_to_codes(input, spec, output.data(), threads); };
+      add_rates(
+          wanted, key, input, copy, [&] { to_codes(1); }, rows);
+      add_rates(
+          wanted, key + "_values", input, copy, [&] { round_to_values(input, spec, output); }, rows);
+      add_speedup(wanted, key, to_codes, rows);
     }
   }
-  mx_rows(wanted, input, copy, rows);
+  block_rows(wanted, input, copy, rows);
   return rows;
 }
 
