@@ -14,7 +14,7 @@ using namespace plumbline::schedule;
 
 constexpr std::size_t kMappings = 4000;
 constexpr std::size_t kWalked = 100;  // of these, judged by the walk
-constexpr int kRepeats = 200;          // best of
+constexpr int kRepeats = 200;         // best of
 
 std::uint64_t mix(std::uint64_t sum, std::int64_t value) { return mix64(sum ^ static_cast<std::uint64_t>(value)); }
 

@@ -27,6 +27,58 @@ schedule::Hierarchy reference_hierarchy() {
   return h;
 }
 
+schedule::EnergyRates reference_rates() {
+  schedule::EnergyRates rates;
+  rates.read = rates.write = {100.0 / 8, 13.352 / 8, 0.489 / 8};
+  rates.mac = 0.25;
+  return rates;
+}
+
+lower::Einsum conv(std::int64_t k, std::int64_t c, std::int64_t p, std::int64_t q, std::int64_t r, std::int64_t s,
+                   std::int64_t stride) {
+  lower::ConvShape shape;
+  shape.k = k;
+  shape.c = c;
+  shape.p = p;
+  shape.q = q;
+  shape.r = r;
+  shape.s = s;
+  shape.stride = {stride, stride};
+  return lower::conv_einsum(shape);
+}
+
+std::vector<Layer> resnet50_bert_layers() {
+  std::vector<Layer> layers{{"conv1 7x7/2", conv(64, 3, 112, 112, 7, 7, 2)}};
+  // By stage: side of its feature maps, width of its bottleneck, width of its input.
+  const std::int64_t stages[][3] = {{56, 64, 64}, {28, 128, 256}, {14, 256, 512}, {7, 512, 1024}};
+  int number = 2;
+  for (const auto& [side, width, input] : stages) {
+    const std::string name = "conv" + std::to_string(number++);
+    const std::int64_t wide = 4 * width;
+    const bool strided = number > 3;
+    if (strided) {
+      layers.push_back({name + " 1x1 reduce first", conv(width, input, 2 * side, 2 * side, 1, 1, 1)});
+      layers.push_back({name + " 3x3/2", conv(width, width, side, side, 3, 3, 2)});
+    } else {
+      layers.push_back({name + " 1x1 reduce first", conv(width, input, side, side, 1, 1, 1)});
+    }
+    layers.push_back({name + " 3x3", conv(width, width, side, side, 3, 3, 1)});
+    layers.push_back({name + " 1x1 expand", conv(wide, width, side, side, 1, 1, 1)});
+    layers.push_back({name + " 1x1 reduce", conv(width, wide, side, side, 1, 1, 1)});
+    if (strided) layers.push_back({name + " 1x1/2 shortcut", conv(wide, input, side, side, 1, 1, 2)});
+  }
+  layers.push_back({"fc", lower::gemm_einsum(1, 1000, 2048)});
+  const auto gemm = [&](const char* name, std::int64_t m, std::int64_t n, std::int64_t k) {
+    layers.push_back({name, lower::gemm_einsum(m, n, k)});
+  };
+  gemm("bert projection", 512, 768, 768);
+  gemm("bert feed-forward up", 512, 3072, 768);
+  gemm("bert feed-forward down", 512, 768, 3072);
+  gemm("bert scores", 512, 512, 64);
+  gemm("bert context", 512, 64, 512);
+  return layers;
+}
+
 lower::Einsum narrow(lower::Einsum einsum) {
   for (lower::Operand& each : einsum.operands) each.bits = each.partial_bits = 8;
   return einsum;
