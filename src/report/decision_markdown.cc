@@ -280,7 +280,7 @@ void add_evidence(const Decision& d, std::string& out) {
 
 void add_reproduce(const DecisionStudy& study, const Decision& d, const Reproduce& reproduce, std::string& out) {
   out += "## Next\n\n";
-  for (const auto& step : next_steps(study.table, d)) out += fmt::format("1. {}\n", md(step));
+  for (const auto& step : next_steps(study.table, d, ".")) out += fmt::format("1. {}\n", md(step));
   out += "\n## Reproduce\n\n" + fenced("sh", one_line(reproduce.command)) + "\n";
   out += fmt::format("Seed {}, {} pairs of replications, {} configurations, {} requests simulated.\n\n", reproduce.seed,
                      study.table.seeds.size(), count(d.configurations), count(d.requests_simulated));

@@ -84,34 +84,50 @@ void add_verdict(const DecisionStudy& study, const Decision& d, Screen& screen) 
                                    {"HOLD", "do not release the candidate"},
                                    {"ROLL BACK", "the candidate is live and does harm: take it back"}};
   const auto& meaning = kMeanings[static_cast<int>(d.verdict)];
-  screen.line(fmt::format("{}: {}  ({} against {})", meaning.word, meaning.sentence, study.table.candidate_path,
-                          study.table.baseline_path),
-              verdict_tone(d.verdict));
+  screen.line(fmt::format("{}: {}", meaning.word, meaning.sentence), verdict_tone(d.verdict));
+  screen.line(fmt::format("{} against {}", study.table.candidate_path, study.table.baseline_path), Tone::faint);
+}
+
+// What the gate found when it found no harm.
+std::string no_symptom_sentence(const Decision& d) {
+  std::size_t gated = 0;
+  std::size_t passed = 0;
+  for (const auto& row : d.slices) {
+    if (!row.id.gated) continue;
+    ++gated;
+    if (row.verdict == decide::SliceVerdict::pass) ++passed;
+  }
+  if (passed == gated) {
+    return fmt::format("{} stays within {} on each of the {} gated slices", metric_words(d.metric),
+                       percent(100 * d.margin), gated);
+  }
+  return fmt::format("no harm is shown, but {} of {} gated slices are not decided", gated - passed, gated);
 }
 
 void add_symptom(const DecisionStudy& study, const Decision& d, Screen& screen) {
   const auto& scenario = *study.table.baseline.scenario;
-  if (d.symptom.harmful && d.symptom_paired && d.symptom_paired->valid) {
+  const bool harmful = d.symptom.harmful && d.symptom_paired && d.symptom_paired->valid;
+  if (harmful) {
     screen.row("Found", symptom_sentence(d, scenario), Tone::bold);
   } else if (d.headline.valid) {
-    screen.row("Found", "no regression beyond the margin on any gated slice", Tone::bold);
+    screen.row("Found", no_symptom_sentence(d), Tone::bold);
   }
-  if (d.headline.valid && (!d.symptom.harmful || d.symptom.slice.load != "all" || d.symptom.metric != d.metric)) {
-    const bool hidden = d.symptom.harmful && d.headline.harm_mean <= d.margin && d.symptom.metric == d.metric;
-    screen.row("", fmt::format("over all requests {} {} ({}){}", metric_words(d.metric),
+  if (d.headline.valid) {
+    const bool same_metric = d.symptom.metric == d.metric;
+    const bool hidden = harmful && same_metric && d.headline.harm_mean <= d.margin;
+    screen.row("", fmt::format("over all requests {}{} ({}){}", same_metric ? "" : metric_words(d.metric) + " ",
                                signed_percent(d.headline.change_percent),
                                from_to(d.headline.baseline, d.headline.candidate, d.unit),
                                hidden ? ": the mean hides the harm" : ""));
   }
-  // Without a regression a hold has its reasons elsewhere.
-  const bool no = d.verdict == decide::Verdict::hold || d.verdict == decide::Verdict::roll_back;
+  // Harmed slices are told above, advice is in decision.md; what else holds the release stands here.
   constexpr std::size_t kMostReasons = 4;
-  const std::string found = d.symptom.harmful ? d.symptom.metric : "";
+  const bool no = d.verdict == decide::Verdict::hold || d.verdict == decide::Verdict::roll_back;
   std::size_t shown = 0;
   for (const auto& reason : d.reasons) {
-    if (!found.empty() && reason.starts_with(found + " is worse")) continue;
+    if (no && (reason.starts_with(d.metric + " is worse") || reason.ends_with("(advisory)"))) continue;
     if (++shown > kMostReasons) break;
-    screen.row(shown == 1 ? (no ? "Reasons" : "Because") : "", plain_words(reason, d, scenario));
+    screen.row(shown == 1 ? "Reasons" : "", plain_words(reason, d, scenario));
   }
 }
 
@@ -125,10 +141,12 @@ void add_changes(const DecisionStudy& study, const Decision& d, Screen& screen) 
                change_sentence(change, attribution, guilty), guilty ? Tone::bold : Tone::plain);
     first = false;
   }
-  if (!d.first_failing_change.empty()) {
-    std::string stage =
-        fmt::format("first fails at {}; owner {}", d.first_failing_stage, d.owner.empty() ? "not named" : d.owner);
-    for (const auto& feedback : d.feedback) stage += "; " + feedback;
+  if (d.first_failing_stage != "none") {
+    std::string stage = "first failing stage: " + d.first_failing_stage;
+    const std::string same = d.first_failing_stage + ", ";
+    for (const auto& feedback : d.feedback) {
+      stage += feedback.starts_with(same) ? feedback.substr(d.first_failing_stage.size()) : "; " + feedback;
+    }
     screen.row("", stage);
   }
 }
@@ -136,64 +154,61 @@ void add_changes(const DecisionStudy& study, const Decision& d, Screen& screen) 
 void add_mechanism(const Decision& d, Screen& screen) {
   if (!d.symptom.harmful) return;
   if (!d.mechanism.identified) {
-    screen.row("Mechanism", "not identified: " + d.mechanism.sentence);
-    return;
+    screen.row("Mechanism", fmt::format("{}, confidence {}: {}", verdict_words(d.bottleneck.name),
+                                        percent(100 * d.bottleneck.confidence), d.mechanism.sentence));
   }
-  screen.row("Mechanism", fmt::format("{} ({}, ranks first in {} of resamples)", d.mechanism.sentence,
-                                      verdict_words(d.bottleneck.name), percent(100 * d.bottleneck.confidence)));
-}
 
-void add_fix(const DecisionStudy& study, const Decision& d, Screen& screen) {
-  const auto& scenario = *study.table.baseline.scenario;
-  if (const auto* wrong = tempting_wrong_fix(d)) {
-    screen.row("Not this",
-               fmt::format("{} ({}): {}", title_of(study.table, wrong->id), ingest::flow_text(wrong->patch),
-                           plain_words(wrong->why, d, scenario)),
-               Tone::warning);
+  void add_fix(const DecisionStudy& study, const Decision& d, Screen& screen) {
+    const auto& scenario = *study.table.baseline.scenario;
+    if (const auto* wrong = tempting_wrong_fix(d)) {
+      screen.row("Not this",
+                 fmt::format("{}: {}", title_of(study.table, wrong->id), plain_words(wrong->why, d, scenario)),
+                 Tone::warning);
+    }
+    if (!d.fix) {
+      if (d.symptom.harmful) screen.row("Fix", "none: " + d.fix_why);
+      return;
+    }
+    const auto& fix = *d.fix;
+    screen.row("Fix",
+               fmt::format("{} ({}, {}):", fix.title, fix.stage, fix.owner.empty() ? "no owner named" : fix.owner),
+               Tone::good);
+    screen.row("", ingest::flow_text(fix.patch), Tone::good);
+    screen.row("", fmt::format("recovers {} ({}) on fresh seeds; the verdict with it: {}; rollback {}",
+                               percent(fix.recovers_percent), interval_percent(fix.ci_low, fix.ci_high),
+                               verdict_words(decide::verdict_name(fix.verdict)),
+                               fix.rollback_proven ? "proven by hash" : "not proven"));
   }
-  if (!d.fix) {
-    if (d.symptom.harmful) screen.row("Fix", "none: " + d.fix_why);
-    return;
-  }
-  const auto& fix = *d.fix;
-  screen.row("Fix", fmt::format("{} ({}, {}):", fix.title, fix.stage, fix.owner.empty() ? "no owner named" : fix.owner),
-             Tone::good);
-  screen.row("", ingest::flow_text(fix.patch), Tone::good);
-  screen.row("",
-             fmt::format("recovers {} ({}) on fresh seeds; the verdict with it is {}", percent(fix.recovers_percent),
-                         interval_percent(fix.ci_low, fix.ci_high), verdict_words(decide::verdict_name(fix.verdict))));
-  screen.row("", fmt::format("rollback {}", fix.rollback_proven ? "proven by hash" : "not proven"));
-}
 
-void add_service(const Decision& d, Screen& screen) {
-  std::string limits;
-  for (const auto& limit : d.sla_candidate) {
-    limits += fmt::format("{}{} {} of {} {}", limits.empty() ? "" : ", ", limit.name,
-                          limit.measured ? quantity(limit.upper, limit.unit) : "not measured",
-                          quantity(limit.limit, limit.unit), limit.met ? "met" : "MISSED");
+  void add_service(const Decision& d, Screen& screen) {
+    std::string limits;
+    for (const auto& limit : d.sla_candidate) {
+      limits += fmt::format("{}{} {} of {} {}", limits.empty() ? "" : ", ", limit.name,
+                            limit.measured ? quantity(limit.upper, limit.unit) : "not measured",
+                            quantity(limit.limit, limit.unit), limit.met ? "met" : "MISSED");
+    }
+    const bool met = std::all_of(d.sla_candidate.begin(), d.sla_candidate.end(), [](const auto& l) { return l.met; });
+    if (!limits.empty()) screen.row("Limits", limits + " (upper bounds)", met ? Tone::plain : Tone::bad);
+    screen.row("Quality",
+               d.quality.how == "identity" ? "carries over by identity: every output bit is the same"
+                                           : d.quality.how + ": " + d.quality.detail,
+               d.quality.satisfied ? Tone::plain : Tone::bad);
   }
-  const bool met = std::all_of(d.sla_candidate.begin(), d.sla_candidate.end(), [](const auto& l) { return l.met; });
-  if (!limits.empty()) screen.row("Limits", limits + " (upper bounds)", met ? Tone::plain : Tone::bad);
-  screen.row("Quality",
-             d.quality.how == "identity" ? "carries over by identity: every output bit is the same"
-                                         : d.quality.how + ": " + d.quality.detail,
-             d.quality.satisfied ? Tone::plain : Tone::bad);
-}
 
-void add_next(const DecisionStudy& study, const Decision& d, Screen& screen) {
-  bool first = true;
-  for (const auto& step : next_steps(study.table, d)) {
-    screen.row(first ? "Next" : "", step);
-    first = false;
+  void add_next(const DecisionStudy& study, const Decision& d, Screen& screen) {
+    bool first = true;
+    for (const auto& step : next_steps(study.table, d, study.table.pack_path)) {
+      screen.row(first ? "Next" : "", step);
+      first = false;
+    }
+    const std::string& pack = study.table.pack_path;
+    if (!pack.empty())
+      screen.row("Report", fmt::format("{0}/report.html, {0}/decision.md, {0}/trace.perfetto.json", pack));
+    screen.row("",
+               fmt::format("{} pairs, {} configurations, {} requests simulated, seed {}", study.table.seeds.size(),
+                           count(d.configurations), count(d.requests_simulated), d.seed),
+               Tone::faint);
   }
-  const std::string& pack = study.table.pack_path;
-  if (!pack.empty())
-    screen.row("Report", fmt::format("{0}/report.html, {0}/decision.md, {0}/trace.perfetto.json (for Perfetto)", pack));
-  screen.row("",
-             fmt::format("{} pairs, {} configurations, {} requests simulated, seed {}", study.table.seeds.size(),
-                         count(d.configurations), count(d.requests_simulated), d.seed),
-             Tone::faint);
-}
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include "report/json.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace plumbline::report {
@@ -14,6 +15,14 @@ bool holds_only_scalars(const Json& json) {
     if (child.is_structured() && !child.empty()) return false;
   }
   return true;
+}
+
+// A list of short lists, or a map of such, reads best as one line while it fits.
+bool is_row(const Json& json) {
+  constexpr std::size_t kMostCells = 8;
+  return json.size() <= kMostCells && std::all_of(json.begin(), json.end(), [](const Json& child) {
+           return !child.is_structured() || (child.size() <= kMostCells && holds_only_scalars(child));
+         });
 }
 
 // Lists of numbers can be long: as many to a line as fit.
@@ -39,7 +48,7 @@ void append(const Json& json, std::size_t indent, std::string& out) {
     return;
   }
   const bool flat = holds_only_scalars(json);
-  if (flat) {
+  if (flat || is_row(json)) {
     const std::string line = compact(json);
     if (indent + line.size() <= kLineWidth) {
       out += line;

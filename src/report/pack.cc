@@ -79,7 +79,8 @@ std::vector<Writer> writers(const DecisionStudy& study, const decide::Decision& 
 }
 
 std::string manifest_json(const DecisionStudy& study, const decide::Decision& decision, const Manifest& manifest,
-                          const std::map<std::string, std::string>& files) {
+                          const std::map<std::string, std::string>& files,
+                          const std::map<std::string, std::string>& hashes) {
   Json out = json_document("manifest");
   out["version"] = manifest.version;
   out["instruction_set"] = manifest.instruction_set;
@@ -95,16 +96,14 @@ std::string manifest_json(const DecisionStudy& study, const decide::Decision& de
   out["inputs"] = Json::array();
   for (const auto& input : manifest.reproduce.inputs)
     out["inputs"].push_back({{"path", input.path}, {"sha256", input.sha256}});
-  Json hashes = Json::object();
-  for (const auto& [name, bytes] : files) hashes[name] = sha256(bytes);
   out["commands"] = Json::array();
   for (const auto& run : study.table.commands) {
     PL_CHECK(hashes.contains(run.output));
-    out["commands"].push_back({{"command", run.command}, {"output", run.output}, {"sha256", hashes[run.output]}});
+    out["commands"].push_back({{"command", run.command}, {"output", run.output}, {"sha256", hashes.at(run.output)}});
   }
   out["files"] = Json::array();
   for (const auto& [name, bytes] : files)
-    out["files"].push_back({{"name", name}, {"bytes", bytes.size()}, {"sha256", hashes[name]}});
+    out["files"].push_back({{"name", name}, {"bytes", bytes.size()}, {"sha256", hashes.at(name)}});
   return json_dump(out);
 }
 
@@ -129,10 +128,19 @@ std::map<std::string, std::string> pack_files(const DecisionStudy& study, const 
                                               const Manifest& manifest, unsigned threads) {
   const auto jobs = writers(study, decision, manifest);
   std::vector<std::string> bytes(jobs.size());
-  parallel_for(jobs.size(), threads, [&](std::size_t i) { bytes[i] = jobs[i].write(); });
+  std::vector<std::string> digests(jobs.size());
+  parallel_for(jobs.size(), threads, [&](std::size_t i) {
+    bytes[i] = jobs[i].write();
+    digests[i] = sha256(bytes[i]);
+  });
   std::map<std::string, std::string> out = manifest.attachments;
-  for (std::size_t i = 0; i < jobs.size(); ++i) out[jobs[i].name] = std::move(bytes[i]);
-  out["manifest.json"] = manifest_json(study, decision, manifest, out);
+  std::map<std::string, std::string> hashes;
+  for (const auto& [name, text] : out) hashes[name] = sha256(text);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    out[jobs[i].name] = std::move(bytes[i]);
+    hashes[jobs[i].name] = std::move(digests[i]);
+  }
+  out["manifest.json"] = manifest_json(study, decision, manifest, out, hashes);
   return out;
 }
 

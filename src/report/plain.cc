@@ -89,13 +89,13 @@ std::string title_of(const decide::EvidenceTable& table, const std::string& id) 
   return id;
 }
 
-std::vector<std::string> next_steps(const decide::EvidenceTable& table, const decide::Decision& d) {
+std::vector<std::string> next_steps(const decide::EvidenceTable& table, const decide::Decision& d,
+                                    const std::string& pack) {
   std::vector<std::string> out;
-  const std::string& pack = table.pack_path;
   if (d.fix) {
-    out.push_back(fmt::format("give {} the patch; add it to {} as a change, then: plumbline decide {} {}",
-                              d.fix->owner.empty() ? "the owner" : d.fix->owner, table.candidate_path,
-                              table.baseline_path, table.candidate_path));
+    out.push_back(fmt::format("add the patch{} to {} as a change of {}, then decide again",
+                              pack.empty() ? "" : fmt::format(" ({}/fix.patch.yaml)", pack), table.candidate_path,
+                              d.fix->owner.empty() ? "its owner" : d.fix->owner));
   }
   for (const auto& guard : d.guards) {
     if (!guard.holds && guard.caps) out.push_back(fmt::format("mend this first: {} ({})", guard.name, guard.detail));

@@ -29,7 +29,9 @@ namespace plumbline::report {
 /// Title of a tried fix; its id when it is not in the table.
 [[nodiscard]] std::string title_of(const decide::EvidenceTable& table, const std::string& id);
 
-/// What to do now, most important first; commands are complete.
-[[nodiscard]] std::vector<std::string> next_steps(const decide::EvidenceTable& table, const decide::Decision& decision);
+/// What to do now, most important first; commands are complete. `pack` is the folder of the pack as the reader would
+/// name it, empty when there is none.
+[[nodiscard]] std::vector<std::string> next_steps(const decide::EvidenceTable& table, const decide::Decision& decision,
+                                                  const std::string& pack);
 
 }  // namespace plumbline::report

@@ -74,17 +74,17 @@ Json kernel_json(const lower::Kernel& kernel) {
   return out;
 }
 
+// [buffer, operand, bytes] each: a transformer has thousands of them.
 Json uses_json(const std::vector<lower::BufferUse>& uses) {
   Json out = Json::array();
-  for (const auto& use : uses) out.push_back({{"buffer", use.buffer}, {"operand", use.operand}, {"bytes", use.bytes}});
+  for (const auto& use : uses) out.push_back(Json::array({use.buffer, use.operand, use.bytes}));
   return out;
 }
 
 Json instance_json(const lower::Instance& instance) {
   Json parameters = Json::array();
   for (const auto& use : instance.parameters) {
-    parameters.push_back(
-        {{"tensor", use.tensor.index}, {"operand", use.operand}, {"bytes", use.bytes}, {"stored", use.stored}});
+    parameters.push_back(Json::array({use.tensor.index, use.operand, use.bytes, use.stored}));
   }
   Json nodes = Json::array();
   for (const auto node : instance.nodes) nodes.push_back(node.index);
@@ -100,13 +100,16 @@ Json graph_json(const lower::KernelGraph& graph) {
   Json out = {{"kernels", Json::array()}, {"instances", Json::array()}, {"buffers", Json::array()}};
   for (const auto& kernel : graph.kernels) out["kernels"].push_back(kernel_json(kernel));
   for (const auto& instance : graph.instances) out["instances"].push_back(instance_json(instance));
+  Json columns = Json::object();
+  for (const char* name : {"tensor", "bytes", "on_chip", "model_input", "model_output"}) columns[name] = Json::array();
   for (const auto& buffer : graph.buffers) {
-    out["buffers"].push_back({{"tensor", buffer.tensor.index},
-                              {"bytes", buffer.bytes},
-                              {"on_chip", buffer.on_chip},
-                              {"model_input", buffer.model_input},
-                              {"model_output", buffer.model_output}});
+    columns["tensor"].push_back(buffer.tensor.index);
+    columns["bytes"].push_back(buffer.bytes);
+    columns["on_chip"].push_back(buffer.on_chip);
+    columns["model_input"].push_back(buffer.model_input);
+    columns["model_output"].push_back(buffer.model_output);
   }
+  out["buffers"] = std::move(columns);
   return out;
 }
 
