@@ -138,7 +138,7 @@ class Chooser {
     std::vector<Mapping> tried;
     for (const bool outputs_first : {false, true}) {
       for (const std::int64_t divisor : kStreamDivisors) {
-        const TilingChoice choice{operand_index(dataflow.stationary), divisor, outputs_first};
+        const TilingChoice choice{operand_index(dataflow.stationary), divisor * request_.shrink, outputs_first};
         PL_TRY(Mapping mapping, make_tiling(problem, choice));
         if (std::find(tried.begin(), tried.end(), mapping) != tried.end()) continue;
         Tally tally;

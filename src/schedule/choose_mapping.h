@@ -18,6 +18,7 @@ struct MappingRequest {
   const LevelRoles& levels;
   const ingest::CompileOptions& options;
   const std::map<std::string, ingest::Dataflow>& dataflows;
+  std::int64_t shrink = 1;  ///< stream tiles are at most the largest that fits, divided by this
 };
 
 /// The best mapping under `options.objective` (energy, latency, edp, off_array_weight_bytes); ties go to the first

@@ -1,7 +1,5 @@
 #include "schedule/placement.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 
@@ -19,15 +17,16 @@ class Placer {
     capacity_ = home.capacity ? home.capacity->raw() : std::numeric_limits<std::int64_t>::max();
   }
 
-  Result<Placement> run() {
+  PlacementTrial run() {
     find_lifetimes();
     find_working_bytes();
-    PL_TRY_STATUS(spill());
+    spill();
     for (std::size_t i = 0; i < graph_.instances.size(); ++i) {
       placement_.occupancy.push_back(live_[i] + working_[i]);
       placement_.peak = std::max(placement_.peak, placement_.occupancy.back());
     }
-    return std::move(placement_);
+    trial_.placement = std::move(placement_);
+    return std::move(trial_);
   }
 
  private:
@@ -112,7 +111,7 @@ class Placer {
     }
   }
 
-  Status spill() {
+  void spill() {
     std::size_t i = 0;
     while (i < graph_.instances.size()) {
       if (live_[i] + working_[i] <= capacity_) {
@@ -121,10 +120,9 @@ class Placer {
       }
       const std::size_t victim = largest_live(i);
       if (victim == graph_.buffers.size()) {
-        return make_error("does-not-fit", {},
-                          fmt::format("kernel '{}' needs {} bytes on chip at once, {} are there",
-                                      graph_.instances[i].name, working_[i], capacity_),
-                          "a smaller batch or sequence bucket, or smaller tiles");
+        trial_.too_large = i;
+        trial_.needed = working_[i];
+        return;
       }
       BufferPlacement& buffer = placement_.buffers[victim];
       buffer.off_chip = true;
@@ -135,7 +133,6 @@ class Placer {
       find_working_bytes();
       i = 0;
     }
-    return Done{};
   }
 
   [[nodiscard]] std::size_t largest_live(std::size_t instance) const {
@@ -157,14 +154,15 @@ class Placer {
   const LevelRoles& levels_;
   std::int64_t capacity_ = 0;
   Placement placement_;
+  PlacementTrial trial_;
   std::vector<std::int64_t> live_;
   std::vector<std::int64_t> working_;
 };
 
 }  // namespace
 
-Result<Placement> place_activations(const lower::KernelGraph& graph, const std::vector<KernelSchedule>& kernels,
-                                    const ingest::Accelerator& accelerator, const LevelRoles& levels) {
+PlacementTrial place_activations(const lower::KernelGraph& graph, const std::vector<KernelSchedule>& kernels,
+                                 const ingest::Accelerator& accelerator, const LevelRoles& levels) {
   return Placer(graph, kernels, accelerator, levels).run();
 }
 
