@@ -1,4 +1,5 @@
 #include "cli/command.h"
+#include "cli/round_command.h"
 
 namespace plumbline::cli {
 
@@ -14,6 +15,8 @@ const std::vector<Command>& commands() {
       {"validate", "every metric per slice, the limits and the invariants", validate_command},
       {"why", "from a number of a stored decision down to the line that caused it", why_command},
       {"reproduce", "make a stored decision again and compare every byte", reproduce_command},
+      {"verify", "reference answers against Plumbline's own", verify_command},
+      {"round", "a tensor through a number format, with everything that happened to it", round_command},
   };
   return table;
 }

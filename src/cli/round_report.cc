@@ -161,13 +161,14 @@ std::string round_json(const RoundReport& report) {
                    {"least_result", report.least_result},
                    {"greatest_result", report.greatest_result}};
   const numerics::ErrorSummary& error = report.error;
-  json["error"] = {{"compared", error.compared},
-                   {"not_finite", error.not_finite},
-                   {"largest", error.largest},
-                   {"largest_relative", error.largest_relative},
-                   {"root_mean_square", error.root_mean_square},
-                   {"bias", error.bias},
-                   {"signal_to_noise_db", number(error.signal_to_noise_db)}};
+  json["error"] = {
+      {"compared", error.compared},
+      {"not_finite", error.not_finite},
+      {"largest", error.largest},
+      {"largest_relative", error.largest_relative},
+      {"root_mean_square", error.root_mean_square},
+      {"bias", error.bias},
+      {"signal_to_noise_db", error.compared == 0 ? nlohmann::ordered_json(nullptr) : number(error.signal_to_noise_db)}};
   json["binades"] = nlohmann::ordered_json::array();
   for (std::size_t field = 0; field < report.histogram.size(); ++field) {
     if (report.histogram[field] == 0) continue;

@@ -71,10 +71,9 @@ bool Joiner::improves(const Score& bound) const {
   return bound.first <= best_.first * (1 + kTolerance) && bound.second < best_.second * (1 - kTolerance);
 }
 
-bool Joiner::cheaper(const Load& a, const Load& b) const {
-  if (by_weights_ && a.weights != b.weights) return a.weights < b.weights;
-  if (a.energy != b.energy) return a.energy < b.energy;
-  return a.weights < b.weights;
+void Joiner::Lists::clear() {
+  made = {};
+  floored = {};
 }
 
 /// What of an order case the cost of one owner depends on.
@@ -96,16 +95,36 @@ void Joiner::spread_sums(const Node& node, std::size_t owner, std::int64_t copie
   load.energy -= skipped * context_.machine.read_energy[2];
 }
 
-Score Joiner::quick_bound(const Node& node) const {
+/// A load below that of every chain of y or z.
+const Load& Joiner::floor(const Node& node, const OrderCase& order, Residence residence, bool for_y) {
+  Lists& lists = for_y ? y_lists_ : z_lists_;
+  const std::size_t owner = for_y ? context_.space.y_owner : context_.space.z_owner;
+  const auto v = static_cast<std::size_t>(variant(order, owner));
+  Load& load = lists.floor[v][residence];
+  if (lists.floored[v][residence]) return load;
+  lists.floored[v][residence] = true;
+  const SearchDim* dim = for_y ? context_.y() : context_.z();
+  const std::int64_t left = context_.machine.mesh_x * context_.machine.mesh_y / node.copies;
+  const Chain spread = ideal(dim, left);
+  const bool registers = (residence & 2U) != 0;
+  const Chain chain = registers ? ideal(dim, 1) : spread;  // in registers copies only cost
+  load = for_y ? y_load(context_, node, order, residence, chain) : z_load(context_, node, order, residence, chain);
+  if (registers) spread_sums(node, owner, spread.s, load);
+  return load;
+}
+
+Score Joiner::floor_score(const Load& x, const Load& y, const Load& z, double copies) const {
+  return score(x + y + z, copies);
+}
+
+Score Joiner::quick_bound(const Node& node) {
+  y_lists_.clear();
+  z_lists_.clear();
   const SearchMachine& m = context_.machine;
   const std::int64_t left = m.mesh_x * m.mesh_y / node.copies;
-  const Chain y_spread = ideal(context_.y(), left);
-  const Chain z_spread = ideal(context_.z(), left);
-  const Chain y_whole = ideal(context_.y(), 1);
-  const Chain z_whole = ideal(context_.z(), 1);
-  const double copies =
-      static_cast<double>(node.copies) *
-      std::min(static_cast<double>(left), static_cast<double>(y_spread.s) * static_cast<double>(z_spread.s));
+  const double copies = static_cast<double>(node.copies) *
+                        std::min(static_cast<double>(left), static_cast<double>(ideal(context_.y(), left).s) *
+                                                                static_cast<double>(ideal(context_.z(), left).s));
   Score best{kNever, kNever};
   // Least of every figure apart: a bound whatever the residences.
   const auto lower = [](Load& into, const Load& with) {
@@ -123,42 +142,44 @@ Score Joiner::quick_bound(const Node& node) const {
   for (const OrderCase& order : order_cases(context_, node)) {
     Load x = never, y = never, z = never;
     for (const Residence r : residences_[context_.space.x_owner]) lower(x, x_load(context_, node, order, r));
-    for (const Residence r : residences_[context_.space.y_owner]) {
-      Load load = y_load(context_, node, order, r, (r & 2U) != 0 ? y_whole : y_spread);
-      if ((r & 2U) != 0) spread_sums(node, context_.space.y_owner, y_spread.s, load);
-      lower(y, load);
-    }
-    for (const Residence r : residences_[context_.space.z_owner]) {
-      Load load = z_load(context_, node, order, r, (r & 2U) != 0 ? z_whole : z_spread);
-      if ((r & 2U) != 0) spread_sums(node, context_.space.z_owner, z_spread.s, load);
-      lower(z, load);
-    }
-    const Score bound = score(x + y + z, copies);
+    for (const Residence r : residences_[context_.space.y_owner]) lower(y, floor(node, order, r, true));
+    for (const Residence r : residences_[context_.space.z_owner]) lower(z, floor(node, order, r, false));
+    const Score bound = floor_score(x, y, z, copies);
     if (bound.first < best.first || (bound.first == best.first && bound.second < best.second)) best = bound;
   }
   return best;
 }
 
-const Joiner::List& Joiner::list(const Node& node, const OrderCase& order, Residence residence, bool for_y,
-                                 Lists& lists) const {
+const Joiner::List& Joiner::list(const Node& node, const OrderCase& order, Residence residence, bool for_y) {
+  Lists& lists = for_y ? y_lists_ : z_lists_;
   const SearchDim* dim = for_y ? context_.y() : context_.z();
   const auto v = static_cast<std::size_t>(variant(order, for_y ? context_.space.y_owner : context_.space.z_owner));
   List& items = lists.of[v][residence];
   if (lists.made[v][residence]) return items;
   lists.made[v][residence] = true;
+  const std::int64_t left = context_.machine.mesh_x * context_.machine.mesh_y / node.copies;
   const std::size_t many = dim == nullptr ? 1 : dim->chains.size();
+  unsorted_.clear();
+  ranks_.clear();
   for (std::size_t i = 0; i < many; ++i) {
     Item item;
     item.chain = dim == nullptr ? &kUnit : &dim->chains[i];
+    if (item.chain->s > left) continue;
     item.index = static_cast<int>(i);
     item.load = for_y ? y_load(context_, node, order, residence, *item.chain)
                       : z_load(context_, node, order, residence, *item.chain);
-    if (item.load.energy < kNever) items.push_back(item);
+    if (!(item.load.energy < kNever)) continue;
+    const Load& load = item.load;
+    ranks_.push_back({by_weights_ ? load.weights : load.energy, by_weights_ ? load.energy : load.weights,
+                      static_cast<int>(unsorted_.size())});
+    unsorted_.push_back(item);
   }
-  std::sort(items.begin(), items.end(), [&](const Item& a, const Item& b) {
-    if (cheaper(a.load, b.load) || cheaper(b.load, a.load)) return cheaper(a.load, b.load);
-    return a.index < b.index;
+  std::sort(ranks_.begin(), ranks_.end(), [](const Ranked& a, const Ranked& b) {
+    if (a.first != b.first) return a.first < b.first;
+    return a.second != b.second ? a.second < b.second : a.index < b.index;
   });
+  items.clear();
+  for (const Ranked& rank : ranks_) items.push_back(unsorted_[static_cast<std::size_t>(rank.index)]);
   return items;
 }
 
@@ -181,8 +202,10 @@ bool Joiner::fits(const Node& node, const std::array<Residence, 3>& residence, c
 
 void Joiner::open(const Node& node) {
   seen_.clear();
-  Lists y_lists, z_lists;
+  y_lists_.clear();
+  z_lists_.clear();
   const SearchSpace& space = context_.space;
+  const auto most_copies = static_cast<double>(context_.machine.mesh_x * context_.machine.mesh_y);
   for (const OrderCase& order : order_cases(context_, node)) {
     std::array<Residence, 3> residence{};
     for (const Residence rx : residences_[space.x_owner]) {
@@ -190,44 +213,48 @@ void Joiner::open(const Node& node) {
       const Load x = x_load(context_, node, order, rx);
       for (const Residence ry : residences_[space.y_owner]) {
         residence[space.y_owner] = ry;
-        const List& ys = list(node, order, ry, true, y_lists);
-        if (ys.empty()) continue;
+        const Load& y = floor(node, order, ry, true);
         for (const Residence rz : residences_[space.z_owner]) {
           residence[space.z_owner] = rz;
-          const List& zs = list(node, order, rz, false, z_lists);
-          if (!zs.empty()) join(node, order, residence, x, ys, zs);
+          if (!fits(node, residence, kUnit, kUnit)) continue;
+          if (improves(floor_score(x, y, floor(node, order, rz, false), most_copies))) join(node, order, residence, x);
         }
       }
     }
   }
 }
 
-void Joiner::join(const Node& node, const OrderCase& order, const std::array<Residence, 3>& residence, const Load& x,
-                  const List& ys, const List& zs) {
+void Joiner::join(const Node& node, const OrderCase& order, const std::array<Residence, 3>& residence, const Load& x) {
   const SearchMachine& m = context_.machine;
   const std::int64_t units = m.mesh_x * m.mesh_y;
-  const double most_copies = static_cast<double>(units);
-  const auto bound = [&](const Load& y, const Load& z, double copies) {
+  const List& ys = list(node, order, residence[context_.space.y_owner], true);
+  const List& zs = list(node, order, residence[context_.space.z_owner], false);
+  const double least_cycles = cycles(x, static_cast<double>(units));
+  const auto bound = [&](const Load& y, const Load& z, double steps) {
     return score(x.energy + y.energy + z.energy + context_.macs * m.mac_energy, x.weights + y.weights + z.weights,
-                 cycles(x, copies));
+                 steps);
   };
-  if (!improves(bound(ys[0].load, zs[0].load, most_copies))) return;
+  if (ys.empty() || zs.empty() || !improves(bound(ys[0].load, zs[0].load, least_cycles))) return;
   // Items that fit beside the least of the other dimension.
-  std::vector<const Item*> z_fit;
+  z_fit_.clear();
   for (const Item& z : zs) {
     const bool still = z.chain->t == z.chain->u;
     if ((order.z_still == 1 && !still) || (order.z_still == 0 && still)) continue;
-    if (fits(node, residence, kUnit, *z.chain)) z_fit.push_back(&z);
+    if (fits(node, residence, kUnit, *z.chain)) z_fit_.push_back(&z);
   }
-  if (z_fit.empty()) return;
+  if (z_fit_.empty()) return;
   for (const Item& y : ys) {
-    if (!improves(bound(y.load, z_fit[0]->load, most_copies)) && !by_weights_) break;
+    if (!improves(bound(y.load, z_fit_[0]->load, least_cycles)) && !by_weights_) break;
     if (order.y_still && y.chain->t != y.chain->u) continue;
-    if (node.copies * y.chain->s > units || !fits(node, residence, *y.chain, kUnit)) continue;
-    for (const Item* z : z_fit) {
-      if (!improves(bound(y.load, z->load, most_copies)) && !by_weights_) break;
-      const std::int64_t copies = node.copies * y.chain->s * z->chain->s;
-      if (copies > units || !improves(bound(y.load, z->load, static_cast<double>(copies)))) continue;
+    if (!fits(node, residence, *y.chain, kUnit)) continue;
+    const std::int64_t copies_y = node.copies * y.chain->s;
+    for (const Item* z : z_fit_) {
+      if (!improves(bound(y.load, z->load, least_cycles)) && !by_weights_) break;
+      const std::int64_t copies = copies_y * z->chain->s;
+      if (copies > units) continue;
+      const double steps =
+          std::max(least_cycles, std::ceil(context_.macs / static_cast<double>(copies * m.macs_per_cycle)));
+      if (!improves(bound(y.load, z->load, steps))) continue;
       if (!fits(node, residence, *y.chain, *z->chain) || !placeable(copies, m.mesh_x, m.mesh_y)) continue;
       const Score exact = score(x + y.load + z->load, static_cast<double>(copies));
       if (improves(exact)) count({&node, order, residence, &y, z}, exact);

@@ -27,7 +27,7 @@ class Joiner {
   void allow(std::size_t operand, std::vector<Residence> residences) { residences_[operand] = std::move(residences); }
 
   /// A bound on every mapping of the node, without looking at the chains of y and z.
-  [[nodiscard]] Score quick_bound(const Node& node) const;
+  [[nodiscard]] Score quick_bound(const Node& node);
   /// Whether a mapping with this bound could still be better than the best one found.
   [[nodiscard]] bool improves(const Score& bound) const;
   /// Finds the node's best mapping, if it is better than the best one found.
@@ -49,10 +49,13 @@ class Joiner {
     Load load;
   };
   using List = std::vector<Item>;
-  /// The lists of one dimension: by variant of the order case and residence, cheapest first.
+  /// The lists of one dimension in one node: by variant of the order case and residence, cheapest first.
   struct Lists {
     std::array<std::array<List, 4>, 8> of;
     std::array<std::array<bool, 4>, 8> made{};
+    std::array<std::array<Load, 4>, 8> floor;  ///< below every item of the list
+    std::array<std::array<bool, 4>, 8> floored{};
+    void clear();
   };
   struct Leaf {
     const Node* node;
@@ -65,9 +68,9 @@ class Joiner {
   [[nodiscard]] Score score(const Load& load, double copies) const;
   [[nodiscard]] Score score(double energy, double weights, double cycles) const;
   [[nodiscard]] double cycles(const Load& load, double copies) const;
-  [[nodiscard]] bool cheaper(const Load& a, const Load& b) const;
   [[nodiscard]] int variant(const OrderCase& order, std::size_t owner) const;
-  const List& list(const Node& node, const OrderCase& order, Residence residence, bool for_y, Lists& lists) const;
+  const List& list(const Node& node, const OrderCase& order, Residence residence, bool for_y);
+  const Load& floor(const Node& node, const OrderCase& order, Residence residence, bool for_y);
   [[nodiscard]] bool fits(const Node& node, const std::array<Residence, 3>& residence, const Chain& y,
                           const Chain& z) const;
   void join(const Node& node, const OrderCase& order, const std::array<Residence, 3>& residence, const Load& x,
@@ -76,6 +79,7 @@ class Joiner {
   void count_mapping(const Mapping& mapping);
   void count_orders(Mapping& mapping, const Score& bound);
   void spread_sums(const Node& node, std::size_t owner, std::int64_t copies, Load& load) const;
+  [[nodiscard]] Score floor_score(const Load& x, const Load& y, const Load& z, double copies) const;
   [[nodiscard]] Mapping build(const Leaf& leaf) const;
 
   const SearchContext& context_;
@@ -88,6 +92,14 @@ class Joiner {
   Score best_;
   Mapping mapping_;
   Tally tally_;
+  Lists y_lists_, z_lists_;  ///< of the node at hand; kept for their memory
+  std::vector<const Item*> z_fit_;
+  struct Ranked {
+    double first, second;
+    int index;
+  };
+  std::vector<Ranked> ranks_;
+  List unsorted_;
   std::int64_t evaluated_ = 0;
   double unproved_;
   std::set<std::vector<int>> seen_;  ///< leaves of the node already counted in every order
