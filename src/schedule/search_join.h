@@ -73,8 +73,7 @@ class Joiner {
   const Load& floor(const Node& node, const OrderCase& order, Residence residence, bool for_y);
   [[nodiscard]] bool fits(const Node& node, const std::array<Residence, 3>& residence, const Chain& y,
                           const Chain& z) const;
-  void join(const Node& node, const OrderCase& order, const std::array<Residence, 3>& residence, const Load& x,
-            const List& ys, const List& zs);
+  void join(const Node& node, const OrderCase& order, const std::array<Residence, 3>& residence, const Load& x);
   void count(const Leaf& leaf, const Score& bound);
   void count_mapping(const Mapping& mapping);
   void count_orders(Mapping& mapping, const Score& bound);
