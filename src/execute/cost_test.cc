@@ -322,6 +322,32 @@ TEST(Cost, EvictedWeightsMoveTheOffChipMetricOnly) {
   EXPECT_GT(large.off_chip_weight, small.off_chip_weight);
 }
 
+TEST(Cost, ModelsShareLayerClassesAndAModelWithoutSequenceRepeatsItsShape) {
+  const Accelerator accelerator = schedule::catalog_accelerator("flex-128");
+  CompileOptions options = schedule::sample_options();
+  const ingest::Buckets shapes{{1, 2}, {16, 32}};
+  Compiled both = compiled(two_layers(), accelerator, options, shapes);
+  const Compiled images = compiled(lower::sample_convolutions(), accelerator, options, {{1, 2}, {}});
+  both.models.push_back(images.models[0]);
+  auto residency = schedule::plan_residency(both.models, accelerator, options);
+  ASSERT_TRUE(residency.ok());
+  both.residency = std::move(*residency);
+  const CostTable table = table_of(both, accelerator);
+  ASSERT_EQ(table.entries.size(), 8U);
+  EXPECT_EQ(table.entries[table.index(1, 1, 0)].cycles, table.entries[table.index(1, 1, 1)].cycles);
+  EXPECT_EQ(table.entries[table.index(1, 0, 1)].model, 1U);
+  for (const BatchCost& batch : table.entries) {
+    ASSERT_EQ(batch.layers.size(), table.layer_classes.size());
+    for (std::size_t c = 0; c < batch.layers.size(); ++c)
+      EXPECT_EQ(batch.layers[c].layer_class, table.layer_classes[c]);
+  }
+  const auto at = std::find(table.layer_classes.begin(), table.layer_classes.end(), "depthwise_conv");
+  ASSERT_NE(at, table.layer_classes.end());
+  const auto depthwise = static_cast<std::size_t>(at - table.layer_classes.begin());
+  EXPECT_EQ(table.entries[0].layers[depthwise].macs, 0);
+  EXPECT_GT(table.entries[table.index(1, 0, 0)].layers[depthwise].macs, 0);
+}
+
 TEST(Cost, RandomMachinesKeepEveryInvariant) {
   RandomStream random(17, "machines");
   const auto pick = [&](std::int64_t low, std::int64_t high) {

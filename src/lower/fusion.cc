@@ -108,6 +108,8 @@ Epilogue grow_epilogue(const ingest::ShapedGraph& shaped, const GraphFacts& fact
       refuse(node, "already part of another kernel");
       continue;
     }
+    // That a product ends an epilogue needs no saying.
+    if (facts.rows[static_cast<std::size_t>(n)]->matrix()) continue;
     if (fusion == Fusion::none) {
       refuse(node, "not an operation on single elements");
       continue;
