@@ -125,8 +125,9 @@ MechanismResult find_mechanism(const EvidenceTable& table, const Symptom& sympto
   const auto& row = rows[*best];
   out.mechanism.identified = true;
   out.mechanism.resource = row.resource;
-  out.mechanism.sentence = fmt::format("relieving {} in both arms closes {:.0f} % of the gap ({})", row.resource, *row.gap_closed_percent,
-                                       relief_kind_name(row.kind));
+  out.mechanism.sentence = row.kind == ReliefKind::policy
+                               ? fmt::format("giving the candidate {} closes {:.0f} % of the gap", row.resource, *row.gap_closed_percent)
+                               : fmt::format("without a limit on {} in both arms, {:.0f} % of the gap closes", row.resource, *row.gap_closed_percent);
   out.bottleneck.name = row.bottleneck;
   out.bottleneck.confidence = confidence_of(table, symptom, rows, *best);
   out.bottleneck.artifact = "reliefs.json";

@@ -270,7 +270,7 @@ std::string movement_class(const std::string& metric) {
 void Planner::add_policy_rows(std::vector<Row>& rows) const {
   const ingest::Value candidate = document(all_);
   Row batches;
-  batches.relief.resource = "batches (the baseline's replayed)";
+  batches.relief.resource = "the baseline's batches";
   batches.relief.kind = ReliefKind::policy;
   batches.relief.bottleneck = "queueing";
   batches.baseline = baseline_;
@@ -284,9 +284,9 @@ void Planner::add_policy_rows(std::vector<Row>& rows) const {
     std::vector<const char*> paths;
   };
   const Policy policies[] = {
-      {"mapping (the baseline's replayed)", "", {"compile.constraints", "compile.dataflow", "compile.objective", "dataflows"}},
-      {"residency (the baseline's replayed)", "off_chip_bandwidth", {"compile.residency"}},
-      {"padding (the baseline's shapes)", "compute", {"compile.shapes"}},
+      {"the baseline's mapping", "", {"compile.constraints", "compile.dataflow", "compile.objective", "dataflows"}},
+      {"the baseline's residency", "off_chip_bandwidth", {"compile.residency"}},
+      {"the baseline's padding", "compute", {"compile.shapes"}},
   };
   for (const auto& policy : policies) {
     ingest::Value patch = ingest::make_map({});
@@ -340,7 +340,7 @@ void Planner::add_policy_rows(std::vector<Row>& rows) const {
     };
     edit.remap = true;
     Row row;
-    row.relief.resource = "operand widths (the baseline's element sizes at the candidate's arithmetic rate)";
+    row.relief.resource = "the baseline's operand widths at its own arithmetic rate";
     row.relief.kind = ReliefKind::policy;
     row.relief.remapped = true;
     row.relief.bottleneck = movement_class(symptom_.metric);
