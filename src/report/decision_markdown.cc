@@ -63,10 +63,10 @@ std::string yes(bool value) { return value ? "yes" : "no"; }
 
 void add_verdict(const DecisionStudy& study, const Decision& d, std::string& out) {
   const auto& scenario = *study.table.baseline.scenario;
-  out += fmt::format("# {}\n\n", verdict_words(decide::verdict_name(d.verdict)));
+  out += fmt::format("# {}\n\n", capital(verdict_words(decide::verdict_name(d.verdict))));
   out += fmt::format("Candidate {} against baseline {}.\n\n", code(study.table.candidate_path),
                      code(study.table.baseline_path));
-  for (const auto& reason : d.reasons) out += fmt::format("- {}\n", md(plain_words(reason, d, scenario)));
+  for (const auto& reason : d.reasons) out += fmt::format("- {}\n", md(capital(plain_words(reason, d, scenario))));
   out += "\n";
   if (!d.first_failing_change.empty()) {
     out += fmt::format("The change that does the harm is {}; it first fails at stage **{}** and belongs to {}.\n\n",
@@ -78,7 +78,7 @@ void add_verdict(const DecisionStudy& study, const Decision& d, std::string& out
 
 void add_slices(const DecisionStudy& study, const Decision& d, std::string& out) {
   const auto& scenario = *study.table.baseline.scenario;
-  out += fmt::format("## What changed\n\n{} ({} is better), margin {}.", metric_words(d.metric), d.better,
+  out += fmt::format("## What changed\n\n{} ({} is better), margin {}.", capital(metric_words(d.metric)), d.better,
                      percent(100 * d.margin));
   if (d.headline.valid) {
     out += fmt::format(" Over all requests {} ({}, 95 % interval {}, p {}, {} pairs).",
@@ -128,8 +128,8 @@ void add_limits(const Decision& d, std::string& out) {
   } else {
     out += table.text() + "\n";
   }
-  out +=
-      fmt::format("Quality: {}. {}.\n\n", d.quality.how.empty() ? "absent" : md(d.quality.how), md(d.quality.detail));
+  out += fmt::format("Quality: {}. {}.\n\n", d.quality.how.empty() ? "absent" : md(d.quality.how),
+                     md(capital(d.quality.detail)));
   const auto& flight = d.preflight;
   out += fmt::format(
       "Pre-flight of the baseline: {:.0f} requests/s in full batches, device busy {} of the time, offered peak {} of "
@@ -145,7 +145,7 @@ void add_attribution(const DecisionStudy& study, const decide::Attribution& attr
                      std::string& out) {
   const auto& scenario = *study.table.baseline.scenario;
   const std::string unit = metric_unit(attribution.metric);
-  out += fmt::format("### {}\n\n{} in {}: {} in all.\n\n", title, metric_words(attribution.metric),
+  out += fmt::format("### {}\n\n{} in {}: {} in all.\n\n", title, capital(metric_words(attribution.metric)),
                      md(slice_words(attribution.slice, scenario)), signed_quantity(attribution.total, unit));
   Table table({"change", "stage", "owner", "contribution", "95 % interval", "share"});
   for (const auto& share : attribution.shares) {
@@ -171,9 +171,9 @@ void add_attribution(const DecisionStudy& study, const decide::Attribution& attr
 
 void add_mechanism(const Decision& d, std::string& out) {
   out += "## Mechanism\n\n";
-  out +=
-      fmt::format("{}. Class: **{}**", md(d.mechanism.sentence.empty() ? "nothing was measured" : d.mechanism.sentence),
-                  verdict_words(d.bottleneck.name));
+  out += fmt::format("{}. Class: **{}**",
+                     md(capital(d.mechanism.sentence.empty() ? "nothing was measured" : d.mechanism.sentence)),
+                     verdict_words(d.bottleneck.name));
   if (d.mechanism.identified)
     out += fmt::format(", ranked first in {} of the resampled pairs ({})", percent(100 * d.bottleneck.confidence),
                        code(d.bottleneck.artifact));
@@ -222,9 +222,10 @@ void add_fix(const DecisionStudy& study, const Decision& d, std::string& out) {
     out += fmt::format(
         "{}. Owner {}, stage {}. It recovers {} of the regression ({}) on fresh seeds; the verdict with it is **{}**: "
         "{}.\n\n",
-        md(fix.title), fix.owner.empty() ? "not named" : md(fix.owner), md(fix.stage), percent(fix.recovers_percent),
-        interval_percent(fix.ci_low, fix.ci_high), verdict_words(decide::verdict_name(fix.verdict)), md(fix.note));
-    out += "Add this to the candidate's changes:\n\n" + fenced("yaml", resolved_yaml(fix.patch)) + "\n";
+        md(capital(fix.title)), fix.owner.empty() ? "not named" : md(fix.owner), md(fix.stage),
+        percent(fix.recovers_percent), interval_percent(fix.ci_low, fix.ci_high),
+        verdict_words(decide::verdict_name(fix.verdict)), md(fix.note));
+    out += "The patch:\n\n" + fenced("yaml", resolved_yaml(fix.patch)) + "\n";
     out += fmt::format("### Blast radius\n\nCandidate with the fix against the baseline, on every gated slice{}.\n\n",
                        fix.blast_radius.size() > 0 ? " (decision.json has the layer classes and other metrics)" : "");
     Table table({"slice", "baseline → with the fix", "change", "95 % interval", "verdict"});
@@ -280,7 +281,7 @@ void add_evidence(const Decision& d, std::string& out) {
 
 void add_reproduce(const DecisionStudy& study, const Decision& d, const Reproduce& reproduce, std::string& out) {
   out += "## Next\n\n";
-  for (const auto& step : next_steps(study.table, d, ".")) out += fmt::format("1. {}\n", md(step));
+  for (const auto& step : next_steps(study.table, d, ".")) out += fmt::format("1. {}\n", md(capital(step)));
   out += "\n## Reproduce\n\n" + fenced("sh", one_line(reproduce.command)) + "\n";
   out += fmt::format("Seed {}, {} pairs of replications, {} configurations, {} requests simulated.\n\n", reproduce.seed,
                      study.table.seeds.size(), count(d.configurations), count(d.requests_simulated));
@@ -296,7 +297,7 @@ std::string decision_markdown(const DecisionStudy& study, const Decision& d, con
   std::string out;
   add_verdict(study, d, out);
   if (d.symptom.harmful && d.symptom_paired && d.symptom_paired->valid)
-    out += fmt::format("**{}**\n\n", md(symptom_sentence(d, scenario)));
+    out += fmt::format("**{}**\n\n", md(capital(symptom_sentence(d, scenario))));
   add_slices(study, d, out);
   add_limits(d, out);
   out += "## Attribution\n\n";

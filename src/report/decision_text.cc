@@ -50,14 +50,32 @@ class Screen {
         text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
   }
 
-  // Breaks at spaces, keeping a number with its unit; a word longer than the line stays whole, so that commands copy.
+  // Whether a break between the words would part a number from its unit.
+  static bool belongs(std::string_view number, std::string_view unit) {
+    constexpr std::string_view kUnits[] = {"%",  "B", "kB", "MB", "GB", "ns", "µs",
+                                           "ms", "s", "µJ", "mJ", "J",  "/s", "/J"};
+    while (!unit.empty() && std::string_view(",.;:)").find(unit.back()) != std::string_view::npos)
+      unit.remove_suffix(1);
+    const bool digit = !number.empty() && number.back() >= '0' && number.back() <= '9';
+    return digit && std::find(std::begin(kUnits), std::end(kUnits), unit) != std::end(kUnits);
+  }
+
+  // Breaks at spaces; a word longer than the line stays whole, so that commands copy.
   static std::vector<std::string> wrap(const std::string& text, std::size_t room) {
-    std::vector<std::string> out(1);
+    std::vector<std::string> words;
     for (std::size_t at = 0; at <= text.size();) {
       const std::size_t end = std::min(text.find(' ', at), text.size());
       const std::string word = text.substr(at, end - at);
       at = end + 1;
       if (word.empty()) continue;
+      if (!words.empty() && belongs(words.back(), word)) {
+        words.back() += " " + word;
+      } else {
+        words.push_back(word);
+      }
+    }
+    std::vector<std::string> out(1);
+    for (const auto& word : words) {
       if (!out.back().empty() && columns(out.back()) + 1 + columns(word) > room) out.emplace_back();
       out.back() += (out.back().empty() ? "" : " ") + word;
     }
@@ -154,61 +172,63 @@ void add_changes(const DecisionStudy& study, const Decision& d, Screen& screen) 
 void add_mechanism(const Decision& d, Screen& screen) {
   if (!d.symptom.harmful) return;
   if (!d.mechanism.identified) {
-    screen.row("Mechanism", fmt::format("{}, confidence {}: {}", verdict_words(d.bottleneck.name),
-                                        percent(100 * d.bottleneck.confidence), d.mechanism.sentence));
+    screen.row("Mechanism", "not identified: " + d.mechanism.sentence);
+    return;
   }
+  screen.row("Mechanism", fmt::format("{}, confidence {}: {}", verdict_words(d.bottleneck.name),
+                                      percent(100 * d.bottleneck.confidence), d.mechanism.sentence));
+}
 
-  void add_fix(const DecisionStudy& study, const Decision& d, Screen& screen) {
-    const auto& scenario = *study.table.baseline.scenario;
-    if (const auto* wrong = tempting_wrong_fix(d)) {
-      screen.row("Not this",
-                 fmt::format("{}: {}", title_of(study.table, wrong->id), plain_words(wrong->why, d, scenario)),
-                 Tone::warning);
-    }
-    if (!d.fix) {
-      if (d.symptom.harmful) screen.row("Fix", "none: " + d.fix_why);
-      return;
-    }
-    const auto& fix = *d.fix;
-    screen.row("Fix",
-               fmt::format("{} ({}, {}):", fix.title, fix.stage, fix.owner.empty() ? "no owner named" : fix.owner),
-               Tone::good);
-    screen.row("", ingest::flow_text(fix.patch), Tone::good);
-    screen.row("", fmt::format("recovers {} ({}) on fresh seeds; the verdict with it: {}; rollback {}",
-                               percent(fix.recovers_percent), interval_percent(fix.ci_low, fix.ci_high),
-                               verdict_words(decide::verdict_name(fix.verdict)),
-                               fix.rollback_proven ? "proven by hash" : "not proven"));
+void add_fix(const DecisionStudy& study, const Decision& d, Screen& screen) {
+  const auto& scenario = *study.table.baseline.scenario;
+  if (const auto* wrong = tempting_wrong_fix(d)) {
+    screen.row("Not this",
+               fmt::format("{}: {}", title_of(study.table, wrong->id), plain_words(wrong->why, d, scenario)),
+               Tone::warning);
   }
+  if (!d.fix) {
+    if (d.symptom.harmful) screen.row("Fix", "none: " + d.fix_why);
+    return;
+  }
+  const auto& fix = *d.fix;
+  screen.row("Fix", fmt::format("{} ({}, {}):", fix.title, fix.stage, fix.owner.empty() ? "no owner named" : fix.owner),
+             Tone::good);
+  screen.row("", ingest::flow_text(fix.patch), Tone::good);
+  screen.row("", fmt::format("recovers {} ({}) on fresh seeds; the verdict with it: {}; rollback {}",
+                             percent(fix.recovers_percent), interval_percent(fix.ci_low, fix.ci_high),
+                             verdict_words(decide::verdict_name(fix.verdict)),
+                             fix.rollback_proven ? "proven by hash" : "not proven"));
+}
 
-  void add_service(const Decision& d, Screen& screen) {
-    std::string limits;
-    for (const auto& limit : d.sla_candidate) {
-      limits += fmt::format("{}{} {} of {} {}", limits.empty() ? "" : ", ", limit.name,
-                            limit.measured ? quantity(limit.upper, limit.unit) : "not measured",
-                            quantity(limit.limit, limit.unit), limit.met ? "met" : "MISSED");
-    }
-    const bool met = std::all_of(d.sla_candidate.begin(), d.sla_candidate.end(), [](const auto& l) { return l.met; });
-    if (!limits.empty()) screen.row("Limits", limits + " (upper bounds)", met ? Tone::plain : Tone::bad);
-    screen.row("Quality",
-               d.quality.how == "identity" ? "carries over by identity: every output bit is the same"
-                                           : d.quality.how + ": " + d.quality.detail,
-               d.quality.satisfied ? Tone::plain : Tone::bad);
+void add_service(const Decision& d, Screen& screen) {
+  std::string limits;
+  for (const auto& limit : d.sla_candidate) {
+    limits += fmt::format("{}{} {} of {} {}", limits.empty() ? "" : ", ", limit.name,
+                          limit.measured ? quantity(limit.upper, limit.unit) : "not measured",
+                          quantity(limit.limit, limit.unit), limit.met ? "met" : "MISSED");
   }
+  const bool met = std::all_of(d.sla_candidate.begin(), d.sla_candidate.end(), [](const auto& l) { return l.met; });
+  if (!limits.empty()) screen.row("Limits", limits + " (upper bounds)", met ? Tone::plain : Tone::bad);
+  screen.row("Quality",
+             d.quality.how == "identity" ? "carries over by identity: every output bit is the same"
+                                         : d.quality.how + ": " + d.quality.detail,
+             d.quality.satisfied ? Tone::plain : Tone::bad);
+}
 
-  void add_next(const DecisionStudy& study, const Decision& d, Screen& screen) {
-    bool first = true;
-    for (const auto& step : next_steps(study.table, d, study.table.pack_path)) {
-      screen.row(first ? "Next" : "", step);
-      first = false;
-    }
-    const std::string& pack = study.table.pack_path;
-    if (!pack.empty())
-      screen.row("Report", fmt::format("{0}/report.html, {0}/decision.md, {0}/trace.perfetto.json", pack));
-    screen.row("",
-               fmt::format("{} pairs, {} configurations, {} requests simulated, seed {}", study.table.seeds.size(),
-                           count(d.configurations), count(d.requests_simulated), d.seed),
-               Tone::faint);
+void add_next(const DecisionStudy& study, const Decision& d, Screen& screen) {
+  bool first = true;
+  for (const auto& step : next_steps(study.table, d, study.table.pack_path)) {
+    screen.row(first ? "Next" : "", step);
+    first = false;
   }
+  const std::string& pack = study.table.pack_path;
+  if (!pack.empty())
+    screen.row("Report", fmt::format("{0}/report.html, {0}/decision.md, {0}/trace.perfetto.json", pack));
+  screen.row("",
+             fmt::format("{} pairs, {} configurations, {} requests simulated, seed {}", study.table.seeds.size(),
+                         count(d.configurations), count(d.requests_simulated), d.seed),
+             Tone::faint);
+}
 
 }  // namespace
 

@@ -17,6 +17,26 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
     text.replace(at, from.size(), to);
 }
 
+bool overlaps(const std::string& a, const std::string& b) {
+  return a == b || a.starts_with(b + ".") || b.starts_with(a + ".");
+}
+
+// Two changes may not set one key, so a patch of a changed key goes into that change.
+std::string apply_sentence(const decide::EvidenceTable& table, const decide::Fix& fix, const std::string& pack) {
+  const std::string patch = pack.empty() ? "the patch" : fmt::format("the patch ({}/fix.patch.yaml)", pack);
+  for (const auto& change : table.changes) {
+    for (const auto& set : ingest::patch_leaves(change.patch)) {
+      for (const auto& leaf : ingest::patch_leaves(fix.patch)) {
+        if (!overlaps(set.path, leaf.path)) continue;
+        return fmt::format("in {} let '{}' set {} to what {} says, then decide again", table.candidate_path, change.id,
+                           set.path, patch);
+      }
+    }
+  }
+  return fmt::format("add {} to {} as a change of {}, then decide again", patch, table.candidate_path,
+                     fix.owner.empty() ? "its owner" : fix.owner);
+}
+
 }  // namespace
 
 std::string symptom_sentence(const decide::Decision& d, const ingest::Scenario& scenario) {
@@ -92,11 +112,7 @@ std::string title_of(const decide::EvidenceTable& table, const std::string& id) 
 std::vector<std::string> next_steps(const decide::EvidenceTable& table, const decide::Decision& d,
                                     const std::string& pack) {
   std::vector<std::string> out;
-  if (d.fix) {
-    out.push_back(fmt::format("add the patch{} to {} as a change of {}, then decide again",
-                              pack.empty() ? "" : fmt::format(" ({}/fix.patch.yaml)", pack), table.candidate_path,
-                              d.fix->owner.empty() ? "its owner" : d.fix->owner));
-  }
+  if (d.fix) out.push_back(apply_sentence(table, *d.fix, pack));
   for (const auto& guard : d.guards) {
     if (!guard.holds && guard.caps) out.push_back(fmt::format("mend this first: {} ({})", guard.name, guard.detail));
   }

@@ -126,8 +126,11 @@ void append_child(const ingest::Value& value, std::size_t indent, std::string& o
 void append_block(const ingest::Value& value, std::size_t indent, std::string& out) {
   const std::string pad(indent, ' ');
   for (const auto& item : value.items) {
-    out += pad + "-";
-    append_child(item, indent, out);
+    std::string child;
+    append_child(item, indent, child);
+    // A block's first line moves up beside the dash.
+    if (child.front() == '\n') child.erase(0, 1 + indent + 1);
+    out += pad + "-" + child;
   }
   for (const auto& entry : value.entries) {
     out += pad + key_text(entry.key, false) + ":";

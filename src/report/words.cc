@@ -165,6 +165,11 @@ std::string slice_words(const decide::SliceId& id, const ingest::Scenario& scena
   return out;
 }
 
+std::string capital(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
 std::string verdict_words(std::string_view name) {
   std::string out(name);
   std::replace(out.begin(), out.end(), '_', ' ');

@@ -37,6 +37,9 @@ namespace plumbline::report {
 /// "burst, 512-token requests"; the family is named only when the scenario has several models.
 [[nodiscard]] std::string slice_words(const decide::SliceId& id, const ingest::Scenario& scenario);
 
+/// The same text with a capital first letter.
+[[nodiscard]] std::string capital(std::string text);
+
 /// "release with guardrails"
 [[nodiscard]] std::string verdict_words(std::string_view name);
 
