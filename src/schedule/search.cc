@@ -144,7 +144,8 @@ class Search {
       total *= context_.space.dims[static_cast<std::size_t>(d)].chains.size();
     for (std::uint64_t number = 0; number < total; ++number) {
       Node node;
-      if (!make_node(context_, chains_of(number), node)) continue;
+      std::vector<int> chain = chains_of(number);
+      if (is_mirrored(chain) || !make_node(context_, std::move(chain), node)) continue;
       ++certificate.nodes;
       const Score bound = joiner_.quick_bound(node);
       if (bound.first < kNever) list.push_back({bound, number});
@@ -172,6 +173,13 @@ class Search {
   [[nodiscard]] const Joiner& joiner() const { return joiner_; }
 
  private:
+  /// Whether trading the mirrored axes gives an earlier node.
+  [[nodiscard]] bool is_mirrored(const std::vector<int>& chain) const {
+    for (const auto& [a, b] : context_.space.mirror) {
+      if (chain[a] != chain[b]) return chain[a] > chain[b];
+    }
+    return false;
+  }
   [[nodiscard]] std::vector<int> chains_of(std::uint64_t number) const {
     std::vector<int> chain;
     for (const int d : context_.space.enumerated) {

@@ -149,6 +149,30 @@ Status choose_roles(SearchSpace& space) {
   return Done{};
 }
 
+/// Finds two window axes that are alike term by term.
+void find_mirror(SearchSpace& space, const SearchOptions& options) {
+  std::vector<lower::Axis> windows;
+  for (const lower::Axis& axis : space.einsum.operands[space.y_owner].axes) {
+    if (axis.size() == 2) windows.push_back(axis);
+  }
+  if (!space.slides || windows.size() != 2) return;
+  for (std::size_t t = 0; t < 2; ++t) {
+    const SearchDim& a = space.dims[static_cast<std::size_t>(windows[0][t].dim)];
+    const SearchDim& b = space.dims[static_cast<std::size_t>(windows[1][t].dim)];
+    const bool alike =
+        a.size == b.size && a.relevant == b.relevant && windows[0][t].coefficient == windows[1][t].coefficient;
+    if (!alike || limited(options, a.parts[0]) || limited(options, b.parts[0])) {
+      space.mirror.clear();
+      return;
+    }
+    const auto place = [&](int dim) {
+      return static_cast<std::size_t>(std::find(space.enumerated.begin(), space.enumerated.end(), dim) -
+                                      space.enumerated.begin());
+    };
+    space.mirror.emplace_back(place(windows[0][t].dim), place(windows[1][t].dim));
+  }
+}
+
 }  // namespace
 
 Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchOptions& options, int levels) {
@@ -180,6 +204,7 @@ Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchO
   }
   space.einsum = merged_einsum(einsum, space.dims);
   PL_TRY_STATUS(choose_roles(space));
+  find_mirror(space, options);
   return space;
 }
 

@@ -3,6 +3,7 @@
 // chains of perfect factors over registers, array, buffer and off-chip memory.
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/result.h"
@@ -36,6 +37,9 @@ struct SearchSpace {
   int z = -1;                                         ///< likewise for `z_owner`
   std::size_t y_owner = 0, z_owner = 0, x_owner = 0;  ///< the three operands
   bool slides = false;                                ///< y_owner slides along a window
+  /// Places in `enumerated` that can trade their chains for each other's all at once without changing anything: the
+  /// two window axes of a square kernel on a square image.
+  std::vector<std::pair<std::size_t, std::size_t>> mirror;
 };
 
 /// Errors: unsupported.
