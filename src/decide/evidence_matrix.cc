@@ -65,7 +65,7 @@ EvidenceRow bandwidth_row(const EvidenceTable& t) {
 EvidenceRow counters_row(const EvidenceTable& t) {
   EvidenceRow row;
   row.evidence = "counter and profile alignment";
-  const bool coalitions = !t.coalitions.empty() && !t.predictions.empty();
+  const bool coalitions = !t.coalitions.empty() && t.predictions.size() == t.changes.size();
   row.present = coalitions && t.candidate.ok() &&
                 std::all_of(t.candidate.runs.begin(), t.candidate.runs.end(), [](const auto& run) {
                   return !run.invariants.empty() && std::all_of(run.invariants.begin(), run.invariants.end(), [](const auto& i) { return i.holds; });
