@@ -46,20 +46,18 @@ Situation situation_of(const lower::Instance& instance, const schedule::Placemen
 struct Group {
   Situation situation;
   const lower::Instance* first = nullptr;
-  std::int64_t repeats = 0;
+  std::vector<std::int32_t> instances;
 };
 
 std::vector<Group> group_instances(const Bucket& bucket, const std::vector<bool>& pinned) {
   std::vector<Group> groups;
-  for (const lower::Instance& instance : bucket.graph->instances) {
+  for (std::size_t i = 0; i < bucket.graph->instances.size(); ++i) {
+    const lower::Instance& instance = bucket.graph->instances[i];
     Situation situation = situation_of(instance, bucket.schedule->placement, pinned);
-    const auto found =
+    auto found =
         std::find_if(groups.begin(), groups.end(), [&](const Group& group) { return group.situation == situation; });
-    if (found == groups.end()) {
-      groups.push_back({std::move(situation), &instance, 1});
-    } else {
-      ++found->repeats;
-    }
+    if (found == groups.end()) found = groups.insert(groups.end(), {std::move(situation), &instance, {}});
+    found->instances.push_back(static_cast<std::int32_t>(i));
   }
   return groups;
 }
@@ -119,17 +117,23 @@ Result<BatchCost> cost_batch(const CostContext& context, const Bucket& bucket, c
     const lower::Kernel& kernel = bucket.graph->kernels[k];
     const schedule::KernelSchedule& mapped = bucket.schedule->kernels[k];
     PL_TRY(const SituationCost cost, cost_kernel(context, kernel, mapped, *group.first, group.situation));
+    const auto repeats = static_cast<std::int64_t>(group.instances.size());
     const auto layer = std::find(classes.begin(), classes.end(), kernel.layer_class) - classes.begin();
-    add(batch.layers[static_cast<std::size_t>(layer)], kernel, cost, group.repeats);
-    for (std::size_t c = 0; c < kCycleClasses; ++c) batch.classes[c] += cost.classes[c] * group.repeats;
+    add(batch.layers[static_cast<std::size_t>(layer)], kernel, cost, repeats);
+    for (std::size_t c = 0; c < kCycleClasses; ++c) batch.classes[c] += cost.classes[c] * repeats;
     KernelCost row;
     row.name = group.first->name;
     row.layer_class = kernel.layer_class;
-    row.repeats = group.repeats;
+    row.repeats = repeats;
     row.cycles = cost.cycles();
     row.classes = cost.classes;
     row.movement = cost.movement;
     row.mapping = mapped.text;
+    row.kernel = k;
+    row.instances = group.instances;
+    row.weight_elements_in = cost.weight_elements_in;
+    row.feeder_cycles = cost.feeder_cycles;
+    row.pe = cost.pe;
     batch.kernels.push_back(std::move(row));
   }
   batch.classes[static_cast<std::size_t>(CycleClass::host)] +=

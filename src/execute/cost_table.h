@@ -80,6 +80,11 @@ struct KernelCost {
   ClassCycles classes{};     ///< of one
   Movement movement;         ///< of one
   std::string mapping;       ///< readable loop nest
+  std::size_t kernel = 0;    ///< index into KernelGraph::kernels
+  std::vector<std::int32_t> instances;  ///< into KernelGraph::instances: those that cost this, `repeats` of them
+  std::int64_t weight_elements_in = 0;  ///< of one
+  std::int64_t feeder_cycles = 0;       ///< of one
+  PeCycles pe;                          ///< of one
 };
 
 /// One padded batch shape of one model.
