@@ -378,7 +378,8 @@ TEST(Cost, RandomMachinesKeepEveryInvariant) {
     shape.ffn = 200;
     const ingest::Graph graph = convolutions ? lower::sample_convolutions() : lower::sample_encoder(shape);
     const Compiled made = compiled(graph, accelerator, options, {{pick(1, 5)}, {pick(1, 70)}});
-    const BatchCost& batch = table_of(made, accelerator).entries[0];
+    const CostTable table = table_of(made, accelerator);
+    const BatchCost& batch = table.entries[0];
     EXPECT_EQ(std::accumulate(batch.classes.begin(), batch.classes.end(), std::int64_t{0}), batch.cycles);
     for (const std::int64_t cycles : batch.classes) EXPECT_GE(cycles, 0);
     const std::int64_t pes = accelerator.levels[3].fanout_x * accelerator.levels[3].fanout_y;
