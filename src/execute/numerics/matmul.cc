@@ -154,28 +154,30 @@ void mark_specials(MatmulPlan& plan, const Scans& scans) {
   }
 }
 
-/// Observed steps by kernel: primes, so that no power-of-two structure along k hides from them. An observed step costs
-/// about as much as the wide kernel's; these keep the whole below 40 % (measured, bench/numerics).
+/// Observed steps by kernel: primes, so that no power-of-two structure along k hides from them. An observed step of a
+/// fast kernel costs as much as some forty plain ones; these keep the whole below 40 % (bench/numerics measures it).
 struct AutomaticStride {
   InnerKernel kernel;
   std::int64_t every;
   std::int64_t histogram;  ///< a multiple of every
 };
 constexpr AutomaticStride kStrides[] = {
-    {InnerKernel::binary32_fused, 251, 251},
-    {InnerKernel::binary32_rounded, 251, 251},
-    {InnerKernel::binary16_rounded, 31, 62},
-    {InnerKernel::bfloat16_rounded, 31, 62},
-    {InnerKernel::wide, 5, 35},
-    {InnerKernel::pairwise, 5, 35},
+    {InnerKernel::binary32_fused, 997, 997},
+    {InnerKernel::binary32_rounded, 997, 997},
+    {InnerKernel::binary16_rounded, 127, 381},
+    {InnerKernel::bfloat16_rounded, 127, 381},
+    {InnerKernel::wide, 41, 123},
+    {InnerKernel::pairwise, 61, 61},
     {InnerKernel::tensor_core, 5, 65},
 };
+constexpr std::int64_t kAutomaticJoins = 7;
 
 void set_observation(const Observation& observe, MatmulPlan& plan) {
   plan.observe = observe.every != 0;
   const AutomaticStride& stride = kStrides[static_cast<int>(plan.kernel)];
   PL_CHECK(stride.kernel == plan.kernel);
   plan.observed.every = observe.every == kAutomatic ? stride.every : std::max<std::int64_t>(1, observe.every);
+  plan.observed_joins = observe.every == kAutomatic ? kAutomaticJoins : plan.observed.every;
   plan.observed.histogram_every = observe.histogram_every != kAutomatic
                                       ? std::max<std::int64_t>(1, observe.histogram_every)
                                   : observe.every == kAutomatic ? stride.histogram
@@ -195,24 +197,49 @@ ResultCounters& ResultCounters::operator+=(const ResultCounters& other) {
   return *this;
 }
 
+namespace {
+
+/// What one branch-free pass over an operand finds, as binary32 magnitudes.
+struct Magnitudes {
+  std::int32_t off_grid = 0;  ///< not zero: some value has bits its format lacks
+  std::int32_t most = 0;
+  std::int32_t most_finite = 0;
+  std::int32_t least_nonzero = std::numeric_limits<std::int32_t>::max();
+};
+
+/// Normal values keep the format's fraction bits. Subnormal ones are whole multiples of its least value: `steps` times
+/// the value is an integer. Formats with binary32's own exponents need no second rule.
+template <bool kOwnSubnormals>
+Magnitudes find_magnitudes(std::span<const float> values, std::int32_t low_bits, std::int32_t normal, float steps) {
+  Magnitudes found;
+  for (const float value : values) {
+    const std::int32_t magnitude = std::bit_cast<std::int32_t>(value) & 0x7FFFFFFF;
+    const bool below = kOwnSubnormals && magnitude < normal;
+    const float scaled = below ? value * steps : 0.0F;
+    const std::int32_t cut = static_cast<float>(static_cast<std::int32_t>(scaled)) != scaled ? 1 : 0;
+    found.off_grid |= below ? cut : magnitude & low_bits;
+    found.most = std::max(found.most, magnitude);
+    found.most_finite =
+        std::max(found.most_finite, magnitude < static_cast<std::int32_t>(kInfinityBits) ? magnitude : 0);
+    found.least_nonzero =
+        std::min(found.least_nonzero, magnitude == 0 ? std::numeric_limits<std::int32_t>::max() : magnitude);
+  }
+  return found;
+}
+
+}  // namespace
+
 Result<OperandScan> scan_operand(std::span<const float> values, const Format& format, std::string_view name,
                                  std::int64_t columns) {
   const std::int32_t low_bits = (1 << (23 - format.fraction_bits)) - 1;
-  std::int32_t low = 0;
-  std::int32_t most = 0;
-  std::int32_t most_finite = 0;
-  std::int32_t least = std::numeric_limits<std::int32_t>::max();
-  for (const float value : values) {
-    const std::int32_t magnitude = std::bit_cast<std::int32_t>(value) & 0x7FFFFFFF;
-    const bool finite = magnitude < static_cast<std::int32_t>(kInfinityBits);
-    low |= magnitude & low_bits;
-    most = std::max(most, magnitude);
-    most_finite = std::max(most_finite, finite ? magnitude : 0);
-    least = std::min(least, magnitude == 0 ? std::numeric_limits<std::int32_t>::max() : magnitude);
-  }
   const auto normal = std::bit_cast<std::int32_t>(std::ldexp(1.0F, format.min_normal_exponent()));
   const auto largest = std::bit_cast<std::int32_t>(static_cast<float>(format.max_value()));
-  if (low != 0 || least < normal || most > largest) {  // something needs a closer look
+  const bool own_subnormals = format.min_normal_exponent() > -126;
+  const float steps = std::ldexp(1.0F, std::min(126, -format.min_positive_exponent()));
+  const Magnitudes found = own_subnormals ? find_magnitudes<true>(values, low_bits, normal, steps)
+                                          : find_magnitudes<false>(values, low_bits, normal, steps);
+  const bool steps_fit = -format.min_positive_exponent() <= 126;
+  if (found.off_grid != 0 || found.most > largest || (own_subnormals && !steps_fit)) {  // something needs a closer look
     for (std::size_t i = 0; i < values.size(); ++i) {
       const Encoded encoded = encode(values[i], format, Rounding::rne, Saturation::off);
       const bool lost = std::isinf(values[i]) && !format.has_infinity;
@@ -224,10 +251,11 @@ Result<OperandScan> scan_operand(std::span<const float> values, const Format& fo
     }
   }
   OperandScan scan;
-  scan.has_special = most >= static_cast<std::int32_t>(kInfinityBits);
-  if (most_finite > 0) {
-    scan.max_exponent = (most_finite >> 23) - 127;
-    scan.min_last_bit = std::max((least >> 23) - 127, format.min_normal_exponent()) - format.fraction_bits;
+  scan.has_special = found.most >= static_cast<std::int32_t>(kInfinityBits);
+  if (found.most_finite > 0) {
+    scan.max_exponent = (found.most_finite >> 23) - 127;
+    scan.min_last_bit =
+        std::max((found.least_nonzero >> 23) - 127, format.min_normal_exponent()) - format.fraction_bits;
   }
   return scan;
 }
@@ -250,23 +278,42 @@ RoundingGrid make_grid(const Register& reg) {
   return grid;
 }
 
+bool needs_odd(const Register& reg, const MatmulOperands& operands) {
+  const int product_bits = operands.a_format.fraction_bits + operands.b_format.fraction_bits + 2;
+  const int bits = reg.format.fraction_bits + 1;
+  return reg.rounding != Rounding::rne || bits + product_bits >= 50 ||
+         reg.format.max_exponent() + 2 - reg.format.min_positive_exponent() > 53;
+}
+
+bool is_plain(const Register& reg, std::string_view name) {
+  return reg.format == builtin_format(name) && reg.rounding == Rounding::rne && reg.saturation == Saturation::off;
+}
+
+bool products_fit_binary32(const MatmulOperands& operands, const OperandScan& a, const OperandScan& b) {
+  return operands.a_format.fraction_bits + operands.b_format.fraction_bits + 2 <= 24 &&
+         a.min_last_bit + b.min_last_bit >= -149 && a.max_exponent + b.max_exponent + 2 <= 128;
+}
+
 InnerKernel choose_kernel(const Accumulation& accumulation, const MatmulOperands& operands, const OperandScan& a,
                           const OperandScan& b) {
   if (accumulation.reduction == Reduction::tensor_core) return InnerKernel::tensor_core;
   if (accumulation.reduction == Reduction::pairwise) return InnerKernel::pairwise;
   const Register& reg = accumulation.accumulator;
   const bool fused = accumulation.reduction == Reduction::sequential_fused;
-  if (reg.rounding != Rounding::rne || reg.saturation != Saturation::off) return InnerKernel::wide;
-  if (reg.format == builtin_format("binary32")) {
-    return fused ? InnerKernel::binary32_fused : InnerKernel::binary32_rounded;
-  }
-  // Every product is a binary32 value: enough bits, none below 2^-149, none beyond the largest.
-  const bool products_exact = operands.a_format.fraction_bits + operands.b_format.fraction_bits + 2 <= 24 &&
-                              a.min_last_bit + b.min_last_bit >= -149 && a.max_exponent + b.max_exponent + 2 <= 128;
-  if (fused || !products_exact) return InnerKernel::wide;
-  if (reg.format == builtin_format("binary16")) return InnerKernel::binary16_rounded;
-  if (reg.format == builtin_format("bfloat16")) return InnerKernel::bfloat16_rounded;
+  if (is_plain(reg, "binary32")) return fused ? InnerKernel::binary32_fused : InnerKernel::binary32_rounded;
+  if (fused || !products_fit_binary32(operands, a, b)) return InnerKernel::wide;
+  if (is_plain(reg, "binary16")) return InnerKernel::binary16_rounded;
+  if (is_plain(reg, "bfloat16")) return InnerKernel::bfloat16_rounded;
   return InnerKernel::wide;
+}
+
+NarrowRegister narrow_register(const Accumulation& accumulation, const MatmulOperands& operands, const OperandScan& a,
+                               const OperandScan& b) {
+  const Register& reg = accumulation.accumulator;
+  if (is_plain(reg, "binary32")) return NarrowRegister::binary32;
+  if (!products_fit_binary32(operands, a, b)) return NarrowRegister::none;
+  if (is_plain(reg, "binary16")) return NarrowRegister::binary16;
+  return is_plain(reg, "bfloat16") ? NarrowRegister::bfloat16 : NarrowRegister::none;
 }
 
 std::string_view to_string(InnerKernel kernel) {
@@ -315,8 +362,11 @@ Result<MatmulProduct> matmul(const MatmulOperands& operands, const Accumulation&
                   .observed = {},
                   .inner = {.grid = make_grid(accumulation.accumulator),
                             .fused = accumulation.reduction == Reduction::sequential_fused,
+                            .to_odd = needs_odd(accumulation.accumulator, operands),
                             .random = {}},
+                  .leaves = narrow_register(accumulation, operands, scans.a, scans.b),
                   .joins = {},
+                  .narrow_joins = {},
                   .core = {},
                   .a_panels = {},
                   .b_panels = {},
@@ -325,7 +375,8 @@ Result<MatmulProduct> matmul(const MatmulOperands& operands, const Accumulation&
                   .row_special = {},
                   .column_special = {}};
   for (const Blocking& blocking : accumulation.blockings) {
-    plan.joins.push_back({.grid = make_grid(blocking.into), .fused = true, .random = {}});
+    plan.joins.push_back({.grid = make_grid(blocking.into), .fused = true, .to_odd = true, .random = {}});
+    plan.narrow_joins.push_back(is_plain(blocking.into, "binary32") ? NarrowRegister::binary32 : NarrowRegister::none);
   }
   if (plan.kernel == InnerKernel::tensor_core) {
     plan.core = make_core_parameters(accumulation.core, operands.a_format, operands.b_format);

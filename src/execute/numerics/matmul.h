@@ -57,7 +57,8 @@ struct RegisterTally {
 };
 
 /// Which accumulations are observed: of each result, those at positions that `every` divides (blocks, for a tensor
-/// core); their exponents where `histogram_every` does. 0: not observed; kAutomatic: as dense as costs at most 40 %.
+/// core; pieces, where pieces are joined); their exponents where `histogram_every` does. 0: not observed; kAutomatic:
+/// as dense as costs at most 40 %.
 inline constexpr std::int64_t kAutomatic = -1;
 struct Observation {
   std::int64_t every = 0;

@@ -77,12 +77,19 @@ void tile_binary32_rounded(const Panels& panels, std::int64_t first, std::int64_
 void tile_binary16_rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile);
 void tile_bfloat16_rounded(const Panels& panels, std::int64_t first, std::int64_t last, float* tile);
 
+/// Registers that sum in binary32 lanes, nearest-even without saturation.
+enum class NarrowRegister : std::uint8_t { none, binary32, binary16, bfloat16 };
+/// tile <- rnd(a b) of one k; tile <- rnd(tile + addend). For the narrow registers addends are values of the register.
+void tile_products_narrow(const Panels& panels, NarrowRegister reg, std::int64_t k, float* tile);
+void tile_add_narrow(NarrowRegister reg, const float* addend, float* tile);
+
 /// Any accumulator and rounding, in binary64 lanes. `random` is read by stochastic rounding only; the rounding of a
 /// product is step 2k, that of a sum 2k+1. With `tally` every step is counted, exponents where histogram_every divides
 /// k.
 struct WideStep {
   RoundingGrid grid;
   bool fused = true;
+  bool to_odd = true;  ///< unset where sums need no rounding to odd; see needs_odd()
   TileRandom random;
 };
 void tile_wide(const Panels& panels, const WideStep& step, std::int64_t first, std::int64_t last, float* tile,

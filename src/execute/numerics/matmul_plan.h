@@ -37,6 +37,16 @@ enum class InnerKernel : std::uint8_t {
                                         const OperandScan& a, const OperandScan& b);
 [[nodiscard]] std::string_view to_string(InnerKernel kernel);
 
+/// Whether a fused binary64 sum must be rounded to odd before it is rounded to the register. With nearest-even and few
+/// bits it need not: a sum inexact in 53 bits then has an addend so far below the accumulator that the result is the
+/// accumulator either way, and the other case, an accumulator far below the product, would overflow.
+[[nodiscard]] bool needs_odd(const Register& reg, const MatmulOperands& operands);
+/// The register of a pairwise reduction, where sums in binary32 lanes are exact for it.
+[[nodiscard]] NarrowRegister narrow_register(const Accumulation& accumulation, const MatmulOperands& operands,
+                                             const OperandScan& a, const OperandScan& b);
+/// Nearest-even, no saturation, and this format.
+[[nodiscard]] bool is_plain(const Register& reg, std::string_view format);
+
 /// Names of the random streams, and the steps of joins within them: leaves use 2k and 2k+1 (matmul_kernels.h).
 [[nodiscard]] StochasticKey random_key(const Accumulation& accumulation);
 [[nodiscard]] constexpr std::uint64_t join_step(std::size_t level, std::int64_t position) {
@@ -48,10 +58,13 @@ struct MatmulPlan {
   const MatmulOperands& operands;
   const Accumulation& accumulation;
   InnerKernel kernel;
-  ObservedSteps observed;  ///< meaningful when observe
+  ObservedSteps observed;           ///< meaningful when observe
+  std::int64_t observed_joins = 1;  ///< of the pieces joined, those whose number this divides
   bool observe = false;
-  WideStep inner;               ///< the accumulator, for the wide kernels
-  std::vector<WideStep> joins;  ///< one per blocking
+  WideStep inner;                                ///< the accumulator, for the wide kernels
+  NarrowRegister leaves = NarrowRegister::none;  ///< of a pairwise reduction
+  std::vector<WideStep> joins;                   ///< one per blocking
+  std::vector<NarrowRegister> narrow_joins;      ///< binary32 joins, whose addends are always binary32 values
   CoreParameters core;
   std::vector<float> a_panels;  ///< [row panel][k][kPanelRows]
   std::vector<float> b_panels;  ///< [column panel][k][kPanelColumns]

@@ -61,30 +61,33 @@ class ScalarRun {
     if (blocking.join == Join::sequential) {
       for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
         const double piece = reduce(level - 1, edges[i], edges[i + 1], 0.0, true);
-        start = join(level, join_step(level, edges[i]), start, piece);
+        start = join(level, join_step(level, edges[i]), i, start, piece);
       }
       return start;
     }
     const double total = join_tree(level, edges, 0, edges.size() - 1);
     if (from_zero) return total + 0.0;
-    return join(level, join_step(level + 128, first), start, total);
+    return join(level, join_step(level + 128, first), 0, start, total);
   }
 
   double join_tree(std::size_t level, const std::vector<std::int64_t>& edges, std::size_t begin, std::size_t end) {
     if (end - begin == 1) {
       const double piece = reduce(level - 1, edges[begin], edges[end], 0.0, true);
-      return join(level, join_step(level, edges[begin]), 0.0, piece);
+      return join(level, join_step(level, edges[begin]), begin, 0.0, piece);
     }
     const std::size_t middle = begin + static_cast<std::size_t>(tree_split(static_cast<std::int64_t>(end - begin)));
     const double left = join_tree(level, edges, begin, middle);
     const double right = join_tree(level, edges, middle, end);
-    return join(level, join_step(level + 64, edges[middle]), left, right);
+    return join(level, join_step(level + 64, edges[middle]), middle, left, right);
   }
 
-  double join(std::size_t level, std::uint64_t step, double left, double right) {
-    const Register& reg = level == 0 ? accumulation_.accumulator : accumulation_.blockings[level - 1].into;
-    const double sum = add(reg, step, left, right, observed_ != nullptr ? &registers_[level] : nullptr);
-    if (observed_ != nullptr) count_exponent(sum, registers_[level]);
+  double join(std::size_t level, std::uint64_t step, std::size_t ordinal, double left, double right) {
+    const Register& reg = accumulation_.blockings[level - 1].into;
+    RegisterTally* const tally = observed_ != nullptr ? &registers_[level] : nullptr;
+    const bool observe = tally != nullptr && static_cast<std::int64_t>(ordinal) % observed_->every == 0;
+    if (tally != nullptr && !observe) tally->total += 1;
+    const double sum = add(reg, step, left, right, observe ? tally : nullptr);
+    if (observe) count_exponent(sum, *tally);
     return sum;
   }
 
@@ -95,7 +98,7 @@ class ScalarRun {
       case Reduction::pairwise: {
         const double total = product_tree(first, last);
         if (from_zero) return total + 0.0;
-        return add_observed(first, join_step(128, first), start, total);
+        return add_observed(0, join_step(128, first), start, total);
       }
       case Reduction::sequential_fused:
       case Reduction::sequential_rounded:
@@ -120,8 +123,8 @@ class ScalarRun {
 
   double reduce_blocks(std::int64_t first, std::int64_t last, float start) {
     const TensorCore& core = accumulation_.core;
-    std::int64_t index = 0;
-    for (std::int64_t k = first; k < last; k += core.block, ++index) {
+    for (std::int64_t k = first; k < last; k += core.block) {
+      const std::int64_t index = k / core.block;
       const auto count = static_cast<std::size_t>(std::min<std::int64_t>(core.block, last - k));
       const std::span<const float> a(a_.data() + k, count);
       const std::span<const float> b(b_.data() + k, count);

@@ -120,17 +120,70 @@ void TileBfloat16Rounded(const Panels& panels, std::int64_t first, std::int64_t 
   run_tile<NarrowRounded<ToBfloat16>>(panels, first, last, tile);
 }
 
+struct ToBinary32 {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return x;
+  }
+};
+
+template <class Round>
+HWY_INLINE void products(const Panels& panels, std::int64_t k, float* HWY_RESTRICT tile) {
+  const hn::ScalableTag<float> d;
+  const Round round;
+  const float* const b = panels.b + k * kPanelColumns;
+  for (int r = 0; r < kPanelRows; ++r) {
+    const auto a = hn::Set(d, panels.a[k * kPanelRows + r]);
+    for (std::size_t i = 0; i < kPanelColumns; i += hn::Lanes(d)) {
+      hn::StoreU(round(d, hn::Mul(a, hn::LoadU(d, b + i))), d, tile + r * kPanelColumns + i);
+    }
+  }
+}
+
+template <class Round>
+HWY_INLINE void add(const float* HWY_RESTRICT addend, float* HWY_RESTRICT tile) {
+  const hn::ScalableTag<float> d;
+  const Round round;
+  for (std::size_t i = 0; i < kTileElements; i += hn::Lanes(d)) {
+    hn::StoreU(round(d, hn::Add(hn::LoadU(d, tile + i), hn::LoadU(d, addend + i))), d, tile + i);
+  }
+}
+
+void TileProductsNarrow(const Panels& panels, NarrowRegister reg, std::int64_t k, float* tile) {
+  if (reg == NarrowRegister::binary32) return products<ToBinary32>(panels, k, tile);
+  if (reg == NarrowRegister::binary16) return products<ToBinary16>(panels, k, tile);
+  products<ToBfloat16>(panels, k, tile);
+}
+void TileAddNarrow(NarrowRegister reg, const float* addend, float* tile) {
+  if (reg == NarrowRegister::binary32) return add<ToBinary32>(addend, tile);
+  if (reg == NarrowRegister::binary16) return add<ToBinary16>(addend, tile);
+  add<ToBfloat16>(addend, tile);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace plumbline::numerics
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "core/check.h"
+
 namespace plumbline::numerics {
 
 HWY_EXPORT(TileBinary32Fused);
 HWY_EXPORT(TileBinary32Rounded);
 HWY_EXPORT(TileBinary16Rounded);
 HWY_EXPORT(TileBfloat16Rounded);
+HWY_EXPORT(TileProductsNarrow);
+HWY_EXPORT(TileAddNarrow);
+
+void tile_products_narrow(const Panels& panels, NarrowRegister reg, std::int64_t k, float* tile) {
+  PL_CHECK(reg != NarrowRegister::none);
+  HWY_DYNAMIC_DISPATCH(TileProductsNarrow)(panels, reg, k, tile);
+}
+void tile_add_narrow(NarrowRegister reg, const float* addend, float* tile) {
+  PL_CHECK(reg != NarrowRegister::none);
+  HWY_DYNAMIC_DISPATCH(TileAddNarrow)(reg, addend, tile);
+}
 
 void tile_binary32_fused(const Panels& panels, std::int64_t first, std::int64_t last, float* tile) {
   HWY_DYNAMIC_DISPATCH(TileBinary32Fused)(panels, first, last, tile);

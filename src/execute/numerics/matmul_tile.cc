@@ -54,7 +54,7 @@ class TileRun {
       for (std::size_t piece = 0; piece + 1 < edges.size(); ++piece) {
         TileValues partial{};
         reduce(level - 1, edges[piece], edges[piece + 1], partial.data(), true);
-        join(level, edges[piece], partial.data(), tile);
+        join(level, edges[piece], piece, partial.data(), tile);
       }
       return;
     }
@@ -71,27 +71,34 @@ class TileRun {
       TileValues partial{};
       reduce(level - 1, edges[begin], edges[end], partial.data(), true);
       std::fill(tile, tile + kTileElements, 0.0F);
-      return join(level, edges[begin], partial.data(), tile);
+      return join(level, edges[begin], begin, partial.data(), tile);
     }
     const std::size_t middle = begin + static_cast<std::size_t>(tree_split(static_cast<std::int64_t>(end - begin)));
     join_tree(level, edges, begin, middle, tile);
     TileValues right{};
     join_tree(level, edges, middle, end, right.data());
-    join(level + kTreeLevels, edges[middle], right.data(), tile);
+    join(level + kTreeLevels, edges[middle], middle, right.data(), tile);
   }
 
   /// tile <- rnd(tile + tree), or the tree itself where the tile holds +0.
   void finish_tree(std::size_t level, std::int64_t first, const float* tree, float* tile, bool from_zero) {
-    if (!from_zero) return join(level + 2 * kTreeLevels, first, tree, tile);
+    if (!from_zero) return join(level + 2 * kTreeLevels, first, 0, tree, tile);
     for (int i = 0; i < kTileElements; ++i) tile[i] = tree[i] + 0.0F;  // -0 + 0 is +0, as an addition makes it
   }
 
-  void join(std::size_t step_level, std::int64_t position, const float* addend, float* tile) {
+  /// tile <- rnd(tile + addend) in the register of a level; `ordinal` decides whether the step is observed.
+  void join(std::size_t step_level, std::int64_t position, std::size_t ordinal, const float* addend, float* tile) {
     const std::size_t level = step_level % kTreeLevels;
     const WideStep& step = level == 0 ? inner_ : joins_[level - 1];
     StepTally tally;
-    const bool observe = registers_ != nullptr && (level > 0 || position % plan_.observed.every == 0);
-    tile_add(step, join_step(step_level, position), addend, tile, observe ? &tally : nullptr);
+    const std::int64_t every = level == 0 ? plan_.observed.every : plan_.observed_joins;
+    const bool observe = registers_ != nullptr && static_cast<std::int64_t>(ordinal) % every == 0;
+    const NarrowRegister narrow = level == 0 ? plan_.leaves : plan_.narrow_joins[level - 1];
+    if (!observe && narrow != NarrowRegister::none) {
+      tile_add_narrow(narrow, addend, tile);
+    } else {
+      tile_add(step, join_step(step_level, position), addend, tile, observe ? &tally : nullptr);
+    }
     if (registers_ == nullptr) return;
     RegisterTally& reg = (*registers_)[level];
     reg.total += extent_.count();
@@ -148,6 +155,8 @@ class TileRun {
     if (last - first == 1) {
       StepTally tally;
       const bool observe = registers_ != nullptr && first % plan_.observed.every == 0;
+      if (!observe && plan_.leaves != NarrowRegister::none)
+        return tile_products_narrow(panels_, plan_.leaves, first, tile);
       tile_products(panels_, inner_, first, tile, observe ? &tally : nullptr);
       if (observe) add_products(tally, (*registers_)[0]);
       return;
@@ -156,27 +165,27 @@ class TileRun {
     product_tree(first, middle, tile);
     TileValues right;
     product_tree(middle, last, right.data());
-    join(0, middle, right.data(), tile);
+    join(0, middle, static_cast<std::size_t>(middle), right.data(), tile);
   }
 
   void reduce_blocks(std::int64_t first, std::int64_t last, float* tile) {
+    if (registers_ == nullptr) {
+      return tile_tensor_core(panels_, plan_.core, first, last, tile, nullptr, plan_.observed);
+    }
     BlockTally tally;
-    tile_tensor_core(panels_, plan_.core, first, last, tile, registers_ != nullptr ? &tally : nullptr, plan_.observed);
-    if (registers_ == nullptr) return;
+    tile_tensor_core(panels_, plan_.core, first, last, tile, &tally, plan_.observed);
     RegisterTally& reg = (*registers_)[0];
     const std::int64_t block = plan_.accumulation.core.block;
-    const std::int64_t blocks = (last - first + block - 1) / block;
-    const std::int64_t seen = (blocks + plan_.observed.every - 1) / plan_.observed.every;
-    reg.total += extent_.count() * blocks;
-    reg.observed += extent_.count() * seen;
-    reg.inexact += static_cast<std::int64_t>(tally.results_inexact);
     std::int64_t zero_operands = 0;  // products with a zero operand, which lose nothing; padding consists of them
-    for (std::int64_t i = 0; i < blocks; i += plan_.observed.every) {
-      const std::int64_t begin = first + i * block;
+    for (std::int64_t begin = first; begin < last; begin += block) {
+      reg.total += extent_.count();
+      if (begin / block % plan_.observed.every != 0) continue;
       const std::int64_t end = std::min(last, begin + block);
+      reg.observed += extent_.count();
       reg.products += extent_.count() * (end - begin);
       for (std::int64_t k = begin; k < end; ++k) zero_operands += zero_products(k);
     }
+    reg.inexact += static_cast<std::int64_t>(tally.results_inexact);
     reg.products_to_zero += static_cast<std::int64_t>(tally.products_cut_to_zero) - zero_operands;
     reg.products_inexact += static_cast<std::int64_t>(tally.terms_cut + tally.products_zero_before) - zero_operands;
     add_exponents(tally.exponents, reg);
@@ -210,10 +219,16 @@ class TileRun {
   }
 
   void count_exponents(const float* tile, RegisterTally& reg) const {
+    std::array<std::array<std::uint32_t, 256>, 4>
+        counts{};  // four, so that equal neighbours do not wait for each other
     for (std::int64_t r = 0; r < extent_.rows; ++r) {
       for (std::int64_t i = 0; i < extent_.columns; ++i) {
-        ++reg.exponents[(std::bit_cast<std::uint32_t>(tile[r * kPanelColumns + i]) >> 23) & 0xFF];
+        ++counts[static_cast<std::size_t>(i % 4)]
+                [(std::bit_cast<std::uint32_t>(tile[r * kPanelColumns + i]) >> 23) & 0xFF];
       }
+    }
+    for (std::size_t e = 0; e < 256; ++e) {
+      reg.exponents[e] += std::int64_t{counts[0][e]} + counts[1][e] + counts[2][e] + counts[3][e];
     }
   }
 

@@ -50,7 +50,6 @@ enum class Mode { nearest, corrected, stochastic };
 
 struct Rounder {
   V least;  // 2^min_exponent
-  V top;    // keeps infinities out of the shift
   V lift;   // 1.5 * 2^(53 - precision): see round_to_grid
   V ulp;    // 2^(1 - precision), times the power of two of a value
   V max;
@@ -63,7 +62,6 @@ struct Rounder {
 
   explicit Rounder(const RoundingGrid& grid)
       : least(hn::Set(d, std::ldexp(1.0, grid.min_exponent))),
-        top(hn::Set(d, 0x1p600)),
         lift(hn::Set(d, std::ldexp(1.5, 53 - grid.precision))),
         ulp(hn::Set(d, std::ldexp(1.0, 1 - grid.precision))),
         max(hn::Set(d, grid.max)),
@@ -79,14 +77,25 @@ HWY_INLINE M not_equal(V a, V b) { return hn::Or(hn::Lt(a, b), hn::Gt(a, b)); } 
 
 HWY_INLINE M is_finite(V x) { return hn::Lt(hn::Abs(x), hn::Set(d, std::numeric_limits<double>::infinity())); }
 
+/// What lies beyond the largest value, or was not finite, replaced; the rest of r stays.
+HWY_NOINLINE V replace_beyond(const Rounder& g, V x, V r, M& beyond) {
+  const M infinite = hn::Eq(hn::Abs(x), hn::Set(d, std::numeric_limits<double>::infinity()));
+  r = hn::IfThenElse(infinite, x, r);
+  const M outside = hn::Gt(hn::Abs(r), g.max);
+  const V limit = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), g.over_negative, g.over_positive);
+  r = hn::IfThenElse(outside, hn::CopySign(hn::IfThenElse(infinite, g.infinity_becomes, limit), x), r);
+  beyond = hn::AndNot(infinite, outside);
+  return r;
+}
+
 /// Rounds x, rounded to odd beforehand where it was inexact. `draw` holds random values below 2^random_bits.
 template <Mode kMode>
 HWY_INLINE V round_wide(const Rounder& g, V x, V draw, M& beyond) {
   const hn::RebindToUnsigned<D> du;
   const V power = hn::BitCast(d, hn::And(hn::BitCast(du, x), hn::Set(du, 0x7FF0000000000000ULL)));
-  const V binade = hn::Min(hn::Max(power, g.least), g.top);
+  const V binade = hn::Max(power, g.least);
   const V magic = hn::Mul(binade, g.lift);
-  V r = hn::Sub(hn::Add(x, magic), magic);
+  V r = hn::Sub(hn::Add(x, magic), magic);  // NaN for infinities, mended below
   if constexpr (kMode != Mode::nearest) {
     const V unit = hn::Mul(binade, g.ulp);
     const V outward = hn::CopySign(unit, x);
@@ -109,12 +118,12 @@ HWY_INLINE V round_wide(const Rounder& g, V x, V draw, M& beyond) {
   }
   r = hn::CopySign(r, x);
   if (!g.negative_zero) r = hn::Add(r, hn::Zero(d));
-  beyond = hn::Gt(hn::Abs(r), g.max);
-  const V limit = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), g.over_negative, g.over_positive);
-  const M infinite = hn::Eq(hn::Abs(x), hn::Set(d, std::numeric_limits<double>::infinity()));
-  r = hn::IfThenElse(beyond, hn::CopySign(hn::IfThenElse(infinite, g.infinity_becomes, limit), x), r);
-  beyond = hn::AndNot(infinite, beyond);
-  return r;
+  const M inside = hn::Le(hn::Abs(r), g.max);
+  if (HWY_LIKELY(hn::AllTrue(d, inside))) {
+    beyond = hn::MaskFromVec(hn::Zero(d));
+    return r;
+  }
+  return replace_beyond(g, x, r, beyond);
 }
 
 /// a + b rounded to odd; `inexact` says whether the sum lost bits. Infinities and NaN come out as IEEE addition makes
@@ -123,7 +132,7 @@ HWY_INLINE V add_to_odd(V a, V b, M& inexact) {
   const V sum = hn::Add(a, b);
   const V seen = hn::Sub(sum, a);
   const V error = hn::Add(hn::Sub(a, hn::Sub(sum, seen)), hn::Sub(b, seen));
-  inexact = not_equal(error, hn::Zero(d));
+  inexact = hn::Gt(hn::Abs(error), hn::Zero(d));  // false for NaN
   const hn::RebindToUnsigned<D> du;
   const auto bits = hn::BitCast(du, sum);
   const auto inward = hn::ShiftRight<63>(hn::Xor(bits, hn::BitCast(du, error)));  // 1: |sum| is too large
@@ -176,10 +185,15 @@ HWY_INLINE V rounded_product(const Rounder& g, V exact, V draw, Counts& counts) 
   return product;
 }
 
-template <Mode kMode, bool kObserve>
+template <Mode kMode, bool kOdd, bool kObserve>
 HWY_INLINE V rounded_sum(const Rounder& g, V c, V addend, V draw, Counts& counts) {
   M lost;
-  const V sum = add_to_odd(c, addend, lost);
+  V sum;
+  if constexpr (kOdd || kObserve) {
+    sum = add_to_odd(c, addend, lost);
+  } else {
+    sum = hn::Add(c, addend);
+  }
   M beyond;
   const V result = round_wide<kMode>(g, sum, draw, beyond);
   if constexpr (kObserve) {
@@ -218,10 +232,10 @@ void add_exponents(const Panels& panels, const float* tile, StepTally& tally) {
 }
 
 // Rows together: enough to hide the latency of a step, few enough for the registers.
-constexpr int kRows = 4;
+constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 6 : 4;
 
 /// Columns [column, column + lanes) of rows [row, row + kRows), k innermost.
-template <Mode kMode, bool kFused, bool kObserve>
+template <Mode kMode, bool kFused, bool kOdd, bool kObserve>
 HWY_INLINE void run_columns(const Panels& panels, const WideStep& step, const Rounder& g, std::int64_t first,
                             std::int64_t last, int row, int column, float* HWY_RESTRICT tile, Counts& counts) {
   V c[kRows];
@@ -241,13 +255,13 @@ HWY_INLINE void run_columns(const Panels& panels, const WideStep& step, const Ro
         random_row(step.random, step.grid.random_bits, 2 * static_cast<std::uint64_t>(k) + 1, row + r, draws);
         draw = hn::LoadU(d, draws + column);
       }
-      c[r] = rounded_sum<kMode, kObserve>(g, c[r], product, draw, counts);
+      c[r] = rounded_sum<kMode, kOdd, kObserve>(g, c[r], product, draw, counts);
     }
   }
   for (int r = 0; r < kRows; ++r) store_wide(c[r], tile + (row + r) * kPanelColumns + column);
 }
 
-template <Mode kMode, bool kFused, bool kObserve>
+template <Mode kMode, bool kFused, bool kOdd, bool kObserve>
 void run_steps(const Panels& panels, const WideStep& step, std::int64_t first, std::int64_t last, float* tile,
                StepTally* tally) {
   const Rounder g(step.grid);
@@ -255,7 +269,7 @@ void run_steps(const Panels& panels, const WideStep& step, std::int64_t first, s
   const int lanes = static_cast<int>(hn::Lanes(d));
   for (int row = 0; row < kPanelRows; row += kRows) {
     for (int column = 0; column < kPanelColumns; column += lanes) {
-      run_columns<kMode, kFused, kObserve>(panels, step, g, first, last, row, column, tile, counts);
+      run_columns<kMode, kFused, kOdd, kObserve>(panels, step, g, first, last, row, column, tile, counts);
     }
   }
   if constexpr (kObserve) add_counts(counts, *tally);
@@ -264,12 +278,18 @@ void run_steps(const Panels& panels, const WideStep& step, std::int64_t first, s
 template <Mode kMode>
 void run_mode(const Panels& panels, const WideStep& step, std::int64_t first, std::int64_t last, float* tile,
               StepTally* tally) {
+  // The sum of two values of at most 24 bits never needs rounding to odd with nearest-even: inexact in 53 bits, it lies
+  // within a hair of the larger value, which the register holds.
+  constexpr bool kRoundedOdd = kMode != Mode::nearest;
   if (step.fused) {
-    if (tally != nullptr) return run_steps<kMode, true, true>(panels, step, first, last, tile, tally);
-    return run_steps<kMode, true, false>(panels, step, first, last, tile, tally);
+    if (tally != nullptr) return run_steps<kMode, true, true, true>(panels, step, first, last, tile, tally);
+    if (kMode == Mode::nearest && !step.to_odd) {
+      return run_steps<kMode, true, kRoundedOdd, false>(panels, step, first, last, tile, tally);
+    }
+    return run_steps<kMode, true, true, false>(panels, step, first, last, tile, tally);
   }
-  if (tally != nullptr) return run_steps<kMode, false, true>(panels, step, first, last, tile, tally);
-  return run_steps<kMode, false, false>(panels, step, first, last, tile, tally);
+  if (tally != nullptr) return run_steps<kMode, false, true, true>(panels, step, first, last, tile, tally);
+  return run_steps<kMode, false, kRoundedOdd, false>(panels, step, first, last, tile, tally);
 }
 
 Mode mode_of(Rounding rounding) {
@@ -317,7 +337,7 @@ void run_once(const Panels* panels, std::int64_t k, const WideStep& step, std::u
         store_wide(rounded_product<kMode, kObserve>(g, exact, draw, counts), to);
       } else {
         const V more = load_wide(addend + row * kPanelColumns + column);
-        store_wide(rounded_sum<kMode, kObserve>(g, load_wide(to), more, draw, counts), to);
+        store_wide(rounded_sum<kMode, true, kObserve>(g, load_wide(to), more, draw, counts), to);
       }
     }
   }

@@ -303,8 +303,8 @@ void add_exponents(const Panels& panels, const float* tile, BlockTally& tally) {
 
 void TileTensorCore(const Panels& panels, const CoreParameters& p, std::int64_t first, std::int64_t last, float* tile,
                     BlockTally* tally, const ObservedSteps& observed) {
-  std::int64_t index = 0;
-  for (std::int64_t k = first; k < last; k += p.core->block, ++index) {
+  for (std::int64_t k = first; k < last; k += p.core->block) {
+    const std::int64_t index = k / p.core->block;
     const std::int64_t end = std::min<std::int64_t>(last, k + p.core->block);
     BlockTally* const seen = tally != nullptr && index % observed.every == 0 ? tally : nullptr;
 #if PLUMBLINE_X86_VECTORS

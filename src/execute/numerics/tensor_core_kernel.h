@@ -30,8 +30,8 @@ struct BlockTally {
 };
 
 /// Chains the blocks of k in [first, last) into tile[kPanelRows][kPanelColumns]; the last block may be short. With
-/// `tally`, blocks are counted whose index from `first` observed.every divides, exponents where histogram_every does
-/// too.
+/// `tally`, blocks are counted whose number (first k / block) observed.every divides, exponents where histogram_every
+/// does too.
 void tile_tensor_core(const Panels& panels, const CoreParameters& parameters, std::int64_t first, std::int64_t last,
                       float* tile, BlockTally* tally, const ObservedSteps& observed);
 
