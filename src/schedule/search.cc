@@ -21,53 +21,52 @@ Diagnostic unsupported(std::string message, std::string help = {}) {
   return make_error("unsupported", Span{}, std::move(message), std::move(help));
 }
 
-/// The machine of the search; only the level before the last may fan out.
+/// The machine of the search; only the last level may have more than one instance.
 Result<SearchMachine> make_machine(const Hierarchy& hierarchy, const EnergyRates& rates) {
   const std::size_t levels = hierarchy.levels.size();
-  if (levels < 2 || levels > 3)
-    return unsupported(fmt::format("searching a hierarchy of {} levels", levels), "two or three levels");
+  if (levels < 2 || levels > kSearchLevels) {
+    return unsupported(fmt::format("searching a hierarchy of {} levels", levels),
+                       fmt::format("two to {} levels", kSearchLevels));
+  }
   if (rates.read.size() != levels || rates.write.size() != levels) {
     return make_error("bad-value", Span{},
                       fmt::format("energies of {} and {} levels for a hierarchy of {}", rates.read.size(),
                                   rates.write.size(), levels));
   }
+  const StorageLevel& last = hierarchy.levels.back();
   SearchMachine machine;
-  machine.buffered = levels == 3;
-  const StorageLevel& registers = hierarchy.levels.back();
-  if (hierarchy.mac_units != registers.instances || hierarchy.levels[levels - 2].instances != 1) {
-    return unsupported("searching a hierarchy with another fan-out than the one into its last level");
-  }
-  machine.mesh_x = registers.mesh_x;
-  machine.mesh_y = registers.instances / registers.mesh_x;
+  machine.levels = static_cast<int>(levels);
+  machine.array = machine.levels - 1;
+  machine.mesh_x = last.mesh_x;
+  machine.mesh_y = last.instances / last.mesh_x;
   machine.macs_per_cycle = hierarchy.macs_per_cycle;
   machine.mac_energy = rates.mac;
   machine.capacity.fill(kNever);
   for (std::size_t l = 0; l < levels; ++l) {
-    const std::size_t at = l + 1 == levels ? 2 : l;
     const StorageLevel& level = hierarchy.levels[l];
-    machine.read_energy[at] = rates.read[l];
-    machine.write_energy[at] = rates.write[l];
-    if (level.capacity_bits) machine.capacity[at] = static_cast<double>(*level.capacity_bits);
-    if (level.read_bits_per_cycle) machine.read_rate[at] = *level.read_bits_per_cycle;
-    if (level.write_bits_per_cycle) machine.write_rate[at] = *level.write_bits_per_cycle;
-    if (level.array && l > 0 && l + 1 != levels) machine.weights_read_at = static_cast<int>(l) - 1;
+    if (l + 1 < levels && level.instances != 1)
+      return unsupported(fmt::format("searching with {} instances of level '{}'", level.instances, level.name));
+    machine.read_energy[l] = rates.read[l];
+    machine.write_energy[l] = rates.write[l];
+    if (level.capacity_bits) machine.capacity[l] = static_cast<double>(*level.capacity_bits);
+    if (level.read_bits_per_cycle) machine.read_rate[l] = *level.read_bits_per_cycle;
+    if (level.write_bits_per_cycle) machine.write_rate[l] = *level.write_bits_per_cycle;
+    if (level.array && l > 0) machine.array = static_cast<int>(l);
   }
-  if (!machine.buffered) machine.capacity[1] = 0;
+  if (hierarchy.mac_units != last.instances) return unsupported("searching a fan-out below the last level");
   return machine;
 }
 
 /// Residences an operand may take under the demands.
 std::vector<Residence> residences(const SearchMachine& machine, const SearchOptions& options, std::size_t operand) {
-  const std::size_t levels = machine.buffered ? 3 : 2;
   const auto demanded = [&](const std::vector<std::uint32_t>& masks, std::size_t level) {
     return level < masks.size() && ((masks[level] >> operand) & 1U) != 0;
   };
   std::vector<Residence> result;
-  for (Residence r = 0; r < 4; ++r) {
-    if (!machine.buffered && (r & 1U) != 0) continue;
+  for (Residence r = 0; r < (1U << machine.levels); r += 2) {
     bool fits = !demanded(options.must_bypass, 0);
-    for (std::size_t l = 1; l < levels; ++l) {
-      const bool kept = l + 1 == levels ? (r & 2U) != 0 : (r & 1U) != 0;
+    for (std::size_t l = 1; l < static_cast<std::size_t>(machine.levels); ++l) {
+      const bool kept = ((r >> l) & 1U) != 0;
       fits = fits && !(kept && demanded(options.must_bypass, l)) && !(!kept && demanded(options.must_keep, l));
     }
     if (fits) result.push_back(r);
@@ -80,7 +79,7 @@ Status check_limits(const lower::Einsum& einsum, const SearchOptions& options, i
     return make_error("bad-value", Span{}, fmt::format("{} objectives", options.objectives.size()),
                       "one, or two in order of importance");
   }
-  for (const FactorLimit& limit : options.factors) {
+  for (const FactorBound& limit : options.factors) {
     if (limit.dim < 0 || limit.dim >= einsum.rank() || limit.level < 0 || limit.level >= levels || limit.fewest < 1) {
       return make_error(
           "bad-value", Span{},
@@ -226,7 +225,8 @@ Result<SearchResult> search_mapping(const lower::Einsum& einsum, const Hierarchy
   PL_TRY_STATUS(check_limits(einsum, options, levels));
   SearchContext context;
   PL_TRY(context.machine, make_machine(hierarchy, rates));
-  PL_TRY(context.space, make_search_space(einsum, options, levels));
+  PL_TRY(context.space, make_search_space(einsum, options, levels, context.machine.units()));
+  if (context.space.slides && levels > 3) return unsupported("searching four levels for a kernel that slides");
   double nodes = 1;
   for (const int d : context.space.enumerated)
     nodes *= static_cast<double>(context.space.dims[static_cast<std::size_t>(d)].chains.size());
@@ -252,7 +252,12 @@ Result<SearchResult> search_mapping(const lower::Einsum& einsum, const Hierarchy
   c.best = search.joiner().best().first;
   c.gap = c.lower_bound > 0 ? c.best / c.lower_bound - 1 : 0;
   c.objective = describe(options.objectives);
-  c.covered = "perfect factors of every dimension, all loop orders, all bypasses";
+  c.covered = options.imperfect ? "all factors of every dimension, all loop orders, all bypasses"
+                                : "perfect factors of every dimension, all loop orders, all bypasses";
+  // What a ragged pass saves beyond whole passes is counted in the answer but not in the bound.
+  c.certified_on = options.imperfect
+                       ? "counts of whole passes: an idle register refetches, a ragged pass moves every loop"
+                       : "exact counts";
   return result;
 }
 

@@ -26,7 +26,7 @@ struct EnergyRates {
 enum class Objective : std::uint8_t { energy, latency, energy_delay, off_array_weight_bits };
 
 /// A limit on one factor; `level` counts from the outermost. `fewest` = `most` fixes it.
-struct FactorLimit {
+struct FactorBound {
   int level = 0;
   int dim = 0;
   bool spatial = false;
@@ -39,7 +39,8 @@ struct SearchOptions {
   std::vector<Objective> objectives{Objective::energy_delay};
   std::vector<std::uint32_t> must_keep;    ///< by level, bit i: operand i; empty = no demand
   std::vector<std::uint32_t> must_bypass;  ///< likewise
-  std::vector<FactorLimit> factors;
+  std::vector<FactorBound> factors;
+  bool imperfect = false;                     ///< factors need not divide (kernels without sliding windows)
   std::int64_t most_evaluations = INT64_MAX;  ///< of complete mappings; beyond it the gap is reported as it stands
 };
 
@@ -49,6 +50,7 @@ struct Certificate {
   double gap = 0;          ///< best / lower_bound − 1
   std::string objective;
   std::string covered;         ///< which mappings the bound speaks of
+  std::string certified_on;    ///< on which counts it was proven
   std::int64_t nodes = 0;      ///< parts of the space that were bounded
   std::int64_t opened = 0;     ///< of these, looked into
   std::int64_t evaluated = 0;  ///< complete mappings counted exactly
@@ -66,8 +68,8 @@ struct SearchResult {
 [[nodiscard]] double energy_of(const Mapping& mapping, const Tally& tally, std::size_t operands,
                                const EnergyRates& rates);
 
-/// Hierarchies: two or three levels with one fan-out, below the last level but one; kernels of two inputs and an
-/// output. Errors: unsupported (anything else), does-not-fit (no mapping meets the limits), and those of
+/// Hierarchies: two to four levels (three where windows slide) of one instance each but the last; kernels of two inputs
+/// and an output. Errors: unsupported (anything else), does-not-fit (no mapping meets the limits), and those of
 /// Evaluator::prepare.
 Result<SearchResult> search_mapping(const lower::Einsum& einsum, const Hierarchy& hierarchy, const EnergyRates& rates,
                                     const SearchOptions& options);

@@ -5,59 +5,58 @@
 namespace plumbline::schedule {
 namespace {
 
-/// Words at the three levels, before widths.
+/// Words by level, before widths.
 struct Words {
-  std::array<double, kSearchLevels> read{};
-  std::array<double, kSearchLevels> written{};
+  PerLevel read{};
+  PerLevel written{};
 };
 
+bool kept(Residence residence, std::size_t level) { return ((residence >> level) & 1U) != 0; }
+
 Load price(const SearchMachine& machine, const lower::Operand& operand, Residence residence, const Words& words,
-           const std::array<double, kSearchLevels>& width) {
+           const PerLevel& width) {
   Load load;
-  for (std::size_t l = 0; l < kSearchLevels; ++l) {
+  for (std::size_t l = 0; l < static_cast<std::size_t>(machine.levels); ++l) {
     load.read[l] = words.read[l] * width[l];
     load.written[l] = words.written[l] * width[l];
     load.energy += load.read[l] * machine.read_energy[l] + load.written[l] * machine.write_energy[l];
   }
   if (operand.role == lower::Role::weights) {
-    const int at = machine.weights_read_at >= 0 ? machine.weights_read_at : (residence & 1U) != 0 ? 1 : 0;
-    load.weights = load.read[static_cast<std::size_t>(at)];
+    auto at = static_cast<std::size_t>(machine.array - 1);
+    while (at > 0 && !kept(residence, at)) --at;
+    load.weights = load.read[at];
   }
   return load;
 }
 
-Words input_words(Residence residence, const SlidingWords& w, double macs) {
-  const bool buffer = (residence & 1U) != 0;
-  const bool registers = (residence & 2U) != 0;
+Words input_words(const SearchMachine& machine, Residence residence, const SlidingWords& w, double macs) {
   Words words;
-  const std::size_t parent = buffer ? 1 : 0;
-  if (buffer) words.read[0] = words.written[1] = w.into_buffer;
-  words.read[parent] += registers ? w.merged : w.to_macs;
-  if (registers) {
-    words.written[2] = w.delivered;
-    words.read[2] = macs;
+  const auto last = static_cast<std::size_t>(machine.levels - 1);
+  std::size_t keeper = 0;
+  for (std::size_t l = 1; l <= last; ++l) {
+    if (!kept(residence, l)) continue;
+    words.read[keeper] += w.into[l];
+    words.written[l] += l == last ? w.delivered : w.into[l];
+    keeper = l;
   }
+  words.read[keeper] += keeper == last ? macs : w.to_macs;
   return words;
 }
 
 /// Sums: the first arrival of a word at a level needs no read there.
-Words output_words(Residence residence, double words, double macs, const Crossing& c) {
-  const bool buffer = (residence & 1U) != 0;
-  const bool registers = (residence & 2U) != 0;
+Words output_words(const SearchMachine& machine, Residence residence, double words, double macs, const Crossing& c) {
   Words out;
-  const double arriving = registers ? words * c.registers : macs / c.copies;  // at the keeper outside the registers
-  const std::size_t parent = buffer ? 1 : 0;
-  out.written[parent] += arriving;
-  out.read[parent] += arriving - words;
-  if (buffer) {
-    out.written[0] = words * c.buffer;
-    out.read[0] = words * (c.buffer - 1);
-    out.written[1] += words * (c.buffer - 1);
+  const auto last = static_cast<std::size_t>(machine.levels - 1);
+  std::size_t keeper = 0;
+  for (std::size_t l = 1; l <= last; ++l) {
+    if (!kept(residence, l)) continue;
+    out.written[keeper] += words * c.into[l];
+    out.read[keeper] += words * (c.into[l] - 1);
+    out.written[l] += l == last ? words * (c.delivered - c.copies) : words * (c.into[l] - 1);
+    keeper = l;
   }
-  if (registers) {
-    out.written[2] = words * (c.registers - 1) * c.copies + macs;
-    out.read[2] = macs - words * c.copies;
-  }
+  out.written[keeper] += keeper == last ? macs : words * c.steps;
+  out.read[keeper] += keeper == last ? macs - words * c.copies : words * (c.steps - 1);
   return out;
 }
 
@@ -76,40 +75,42 @@ Load operator+(const Load& a, const Load& b) {
 
 Load flat_load(const SearchMachine& machine, const lower::Operand& operand, Residence residence, double words,
                double macs, const Crossing& crossing) {
-  std::array<double, kSearchLevels> width;
+  PerLevel width;
   width.fill(static_cast<double>(operand.bits));
   if (operand.role != lower::Role::outputs) {
-    const SlidingWords w{words * crossing.buffer, words * crossing.registers,
-                         words * crossing.registers * crossing.copies, macs / crossing.copies};
-    return price(machine, operand, residence, input_words(residence, w, macs), width);
+    SlidingWords w;
+    for (std::size_t l = 0; l < kSearchLevels; ++l) w.into[l] = words * crossing.into[l];
+    w.delivered = words * crossing.delivered;
+    w.to_macs = words * crossing.steps;
+    return price(machine, operand, residence, input_words(machine, residence, w, macs), width);
   }
-  const Words w = output_words(residence, words, macs, crossing);
+  const Words w = output_words(machine, residence, words, macs, crossing);
   const auto wide = static_cast<double>(std::max(operand.bits, operand.partial_bits));
-  const bool refilled = (residence & 1U) != 0 && crossing.buffer > 1;
-  if (w.read[0] > 0) width[0] = wide;
-  if (w.read[1] > 0 || refilled) width[1] = wide;
-  if (w.read[2] > 0 || crossing.registers > 1 || crossing.copies > 1) width[2] = wide;
+  for (std::size_t l = 0; l < static_cast<std::size_t>(machine.levels); ++l) {
+    const bool refilled = l > 0 && kept(residence, l) && crossing.into[l] > 1;
+    const bool split = l + 1 == static_cast<std::size_t>(machine.levels) && crossing.copies > 1;
+    if (w.read[l] > 0 || refilled || split) width[l] = wide;
+  }
   return price(machine, operand, residence, w, width);
 }
 
 Load sliding_load(const SearchMachine& machine, const lower::Operand& operand, Residence residence, double macs,
                   const SlidingWords& words) {
-  std::array<double, kSearchLevels> width;
+  PerLevel width;
   width.fill(static_cast<double>(operand.bits));
-  return price(machine, operand, residence, input_words(residence, words, macs), width);
+  return price(machine, operand, residence, input_words(machine, residence, words, macs), width);
 }
 
 namespace {
 
 /// A nest of one block: the temporal loops as given, then the spatial copies, around one tile.
-void build_block(const SearchSpace& space, const std::vector<WindowLoop>& loops,
-                 const std::array<std::int64_t, lower::kMaxDims>& extent,
-                 const std::array<std::int64_t, lower::kMaxDims>& spatial, Nest& nest) {
+void build_block(const SearchSpace& space, const std::vector<WindowLoop>& loops, const Sizes& extent,
+                 const Sizes& spatial, Nest& nest) {
   nest.levels = 2;
   nest.rank = static_cast<int>(space.dims.size());
   nest.count = 0;
   nest.ragged = 0;
-  std::array<std::int64_t, lower::kMaxDims> inner{};
+  Sizes inner{};
   for (int d = 0; d < nest.rank; ++d) {
     inner[static_cast<std::size_t>(d)] = extent[static_cast<std::size_t>(d)] * spatial[static_cast<std::size_t>(d)];
   }
@@ -157,8 +158,7 @@ void keep_best(std::vector<Sweep>& list, const Sweep& sweep) {
 }  // namespace
 
 Sweeps window_sweeps(const SearchSpace& space, const Projection& projection, const std::vector<WindowLoop>& loops,
-                     const std::array<std::int64_t, lower::kMaxDims>& extent,
-                     const std::array<std::int64_t, lower::kMaxDims>& spatial) {
+                     const Sizes& extent, const Sizes& spatial) {
   Nest nest;
   const auto words = [&](const std::vector<WindowLoop>& order) {
     build_block(space, order, extent, spatial, nest);
@@ -197,9 +197,8 @@ Sweeps window_sweeps(const SearchSpace& space, const Projection& projection, con
   return out;
 }
 
-double window_points(const SearchSpace& space, const Projection& projection,
-                     const std::array<std::int64_t, lower::kMaxDims>& registers,
-                     const std::array<std::int64_t, lower::kMaxDims>& spatial) {
+double window_points(const SearchSpace& space, const Projection& projection, const Sizes& registers,
+                     const Sizes& spatial) {
   Nest nest;
   build_block(space, {}, registers, spatial, nest);
   nest.extent[1].fill(1);  // the copies stand apart by whole register tiles, but a MAC takes one element

@@ -1,6 +1,6 @@
 #pragma once
-// Traffic of one operand at the three levels of the search (0 off chip, 1 buffer, 2 registers), as words of its own
-// factors and order class, so that the search can add and compare operands apart.
+// Traffic of one operand over the levels of the search, from its own factors and order class alone, so that the search
+// can add and compare operands apart.
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -10,37 +10,36 @@
 
 namespace plumbline::schedule {
 
-inline constexpr int kSearchLevels = 3;
-
 /// Bits read and written per level by one operand (or several), and what they cost.
 struct Load {
-  std::array<double, kSearchLevels> read{};
-  std::array<double, kSearchLevels> written{};
+  PerLevel read{};
+  PerLevel written{};
   double energy = 0;
   double weights = 0;  ///< bits of parameters read outside the array
 };
 Load operator+(const Load& a, const Load& b);
 
-/// The hierarchy of the search; a missing buffer (two levels) is never kept in.
 struct SearchMachine {
-  bool buffered = true;
-  std::int64_t mesh_x = 1, mesh_y = 1;
-  std::array<double, kSearchLevels> read_energy{}, write_energy{};  ///< per bit
+  int levels = 3;
+  std::int64_t mesh_x = 1, mesh_y = 1;     ///< of the last level; the others have one instance
+  PerLevel read_energy{}, write_energy{};  ///< per bit
   double mac_energy = 0;
-  std::array<double, kSearchLevels> capacity{};                 ///< bits per instance
-  std::array<double, kSearchLevels> read_rate{}, write_rate{};  ///< bits per cycle and instance; 0 = unlimited
+  PerLevel capacity{};                 ///< bits per instance
+  PerLevel read_rate{}, write_rate{};  ///< bits per cycle and instance; 0 = unlimited
   std::int64_t macs_per_cycle = 1;
-  int weights_read_at = -1;  ///< −1: at the keeper outside the registers; else at this level
+  int array = 3;  ///< the level that is the array; weights are counted at their keeper outside it
+  [[nodiscard]] std::int64_t units() const { return mesh_x * mesh_y; }
 };
 
-/// Where an operand lives: bit 0 the buffer, bit 1 the registers.
+/// Where an operand lives besides the outermost level: bit l for level l.
 using Residence = unsigned;
 
-/// How often the words of an operand cross, before spatial copies.
+/// How often the words of an operand cross into each level.
 struct Crossing {
-  double buffer = 1;     ///< times every word enters the buffer
-  double registers = 1;  ///< times every word enters the registers of one copy
-  double copies = 1;     ///< registers that hold the same word at once
+  PerLevel into{1, 1, 1, 1};  ///< times every word enters a level; of the last, with copies merged
+  double delivered = 1;       ///< times every word enters registers, every copy counted
+  double copies = 1;          ///< registers that ever hold the same word
+  double steps = 1;           ///< times every word is taken by the MACs of one step, together
 };
 
 /// An operand without windows. `words`: distinct elements; `macs`: all multiply-accumulates.
@@ -49,10 +48,9 @@ Load flat_load(const SearchMachine& machine, const lower::Operand& operand, Resi
 
 /// The sliding operand, whose words are counted by the caller.
 struct SlidingWords {
-  double into_buffer = 0;
-  double merged = 0;     ///< leaving towards the registers
-  double delivered = 0;  ///< entering registers
-  double to_macs = 0;    ///< leaving towards the MACs when the registers are bypassed
+  PerLevel into{};       ///< words entering each level; of the last, merged
+  double delivered = 0;  ///< entering registers, every copy counted
+  double to_macs = 0;    ///< taken by the MACs when the registers are bypassed
 };
 Load sliding_load(const SearchMachine& machine, const lower::Operand& operand, Residence residence, double macs,
                   const SlidingWords& words);
@@ -73,13 +71,12 @@ struct WindowLoop {
   int dim = 0;
   std::int64_t trips = 1;
 };
+using Sizes = std::array<std::int64_t, lower::kMaxDims>;
 /// Sweeps of the sliding operand over `loops` in any order; tiles of `extent` per dimension, `spatial` copies of each.
 Sweeps window_sweeps(const SearchSpace& space, const Projection& projection, const std::vector<WindowLoop>& loops,
-                     const std::array<std::int64_t, lower::kMaxDims>& extent,
-                     const std::array<std::int64_t, lower::kMaxDims>& spatial);
+                     const Sizes& extent, const Sizes& spatial);
 /// Distinct words that the MACs of one step read together along the windows.
-double window_points(const SearchSpace& space, const Projection& projection,
-                     const std::array<std::int64_t, lower::kMaxDims>& registers,
-                     const std::array<std::int64_t, lower::kMaxDims>& spatial);
+double window_points(const SearchSpace& space, const Projection& projection, const Sizes& registers,
+                     const Sizes& spatial);
 
 }  // namespace plumbline::schedule

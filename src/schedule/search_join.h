@@ -49,13 +49,18 @@ class Joiner {
     Load load;
   };
   using List = std::vector<Item>;
-  /// The lists of one dimension in one node: by variant of the order case and residence, cheapest first.
+  /// What of an order case the cost of one owner depends on has this many values; residences likewise.
+  static constexpr std::size_t kVariants = 48;
+  static constexpr std::size_t kResidences = 8;
+  /// The lists of one dimension: by variant and residence, cheapest first.
   struct Lists {
-    std::array<std::array<List, 4>, 8> of;
-    std::array<std::array<bool, 4>, 8> made{};
-    std::array<std::array<Load, 4>, 8> floor;  ///< below every item of the list
-    std::array<std::array<bool, 4>, 8> floored{};
-    void clear();
+    std::array<std::array<List, kResidences>, kVariants> of;
+    std::array<std::array<bool, kResidences>, kVariants> made{};
+  };
+  /// A load below every item of the list, for the node at hand.
+  struct Floors {
+    std::array<std::array<Load, kResidences>, kVariants> of;
+    std::array<std::array<bool, kResidences>, kVariants> made{};
   };
   struct Leaf {
     const Node* node;
@@ -65,10 +70,11 @@ class Joiner {
     const Item* z;
   };
 
-  [[nodiscard]] Score score(const Load& load, double copies) const;
+  [[nodiscard]] Score score(const Load& load, double steps, double used) const;
   [[nodiscard]] Score score(double energy, double weights, double cycles) const;
-  [[nodiscard]] double cycles(const Load& load, double copies) const;
-  [[nodiscard]] int variant(const OrderCase& order, std::size_t owner) const;
+  [[nodiscard]] double cycles(const Load& load, double steps, double used) const;
+  [[nodiscard]] double least_steps(const Node& node) const;
+  [[nodiscard]] std::size_t variant(const OrderCase& order, std::size_t owner) const;
   const List& list(const Node& node, const OrderCase& order, Residence residence, bool for_y);
   const Load& floor(const Node& node, const OrderCase& order, Residence residence, bool for_y);
   [[nodiscard]] bool fits(const Node& node, const std::array<Residence, 3>& residence, const Chain& y,
@@ -78,7 +84,6 @@ class Joiner {
   void count_mapping(const Mapping& mapping);
   void count_orders(Mapping& mapping, const Score& bound);
   void spread_sums(const Node& node, std::size_t owner, std::int64_t copies, Load& load) const;
-  [[nodiscard]] Score floor_score(const Load& x, const Load& y, const Load& z, double copies) const;
   [[nodiscard]] Mapping build(const Leaf& leaf) const;
 
   const SearchContext& context_;
@@ -91,7 +96,10 @@ class Joiner {
   Score best_;
   Mapping mapping_;
   Tally tally_;
-  Lists y_lists_, z_lists_;  ///< of the node at hand; kept for their memory
+  Lists y_lists_, z_lists_;  ///< of the node at hand, or of all nodes where they do not depend on it
+  Floors y_floors_, z_floors_;
+  bool y_shared_ = false, z_shared_ = false;
+  void begin(const Node& node);
   std::vector<const Item*> z_fit_;
   struct Ranked {
     double first, second;

@@ -9,7 +9,7 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// Words along the windows of a tile with the given extents.
-double window_tile(const Projection& projection, const std::array<std::int64_t, lower::kMaxDims>& extent) {
+double window_tile(const Projection& projection, const Sizes& extent) {
   double words = 1;
   for (int w = 0; w < projection.windows; ++w) {
     words *= static_cast<double>(axis_elements(projection.axes[static_cast<std::size_t>(w)], extent));
@@ -17,55 +17,85 @@ double window_tile(const Projection& projection, const std::array<std::int64_t, 
   return words;
 }
 
-struct Extents {
-  std::array<std::int64_t, lower::kMaxDims> registers, spatial, buffer;
-  Extents() {
-    registers.fill(1);
-    spatial.fill(1);
-    buffer.fill(1);
-  }
-};
+Sizes ones() {
+  Sizes sizes;
+  sizes.fill(1);
+  return sizes;
+}
 
 /// Sums over the windows of the sliding operand.
-void add_windows(SearchContext& context, const Extents& extents, Node& node) {
+void add_windows(SearchContext& context, Node& node) {
   const SearchSpace& space = context.space;
+  const int levels = context.machine.levels;
   const Projection& projection = context.projections[space.y_owner];
   std::vector<WindowLoop> outer, inner;
   std::vector<std::int64_t> key;
-  std::array<std::int64_t, lower::kMaxDims> none;
-  none.fill(1);
-  Extents windows;  // flat dimensions are counted apart, as factors
+  Sizes registers = ones(), spatial = ones(), between = ones();  // flat dimensions are counted apart, as factors
   for (std::size_t i = 0; i < space.enumerated.size(); ++i) {
     const auto d = static_cast<std::size_t>(space.enumerated[i]);
     const SearchDim& dim = space.dims[d];
     const Chain& c = dim.chains[static_cast<std::size_t>(node.chain[i])];
     if (((dim.relevant >> space.y_owner) & 1U) == 0) continue;
+    const std::int64_t inner_trips = c.trips(levels - 2, levels);
     if (!dim.window) {
       node.flat *= static_cast<double>(dim.size);
-      node.flat_outer *= static_cast<double>(dim.size / c.t);
-      node.flat_inner *= static_cast<double>(c.t / c.u);
-      node.points *= static_cast<double>(c.s);
+      node.flat_inner *= static_cast<double>(inner_trips);
+      node.points *= static_cast<double>(c.copies);
       continue;
     }
-    outer.push_back({static_cast<int>(d), dim.size / c.t});
-    inner.push_back({static_cast<int>(d), c.t / c.u});
-    node.windows_outer *= static_cast<double>(dim.size / c.t);
-    node.windows_inner *= static_cast<double>(c.t / c.u);
-    key.push_back(c.t);
-    windows.registers[d] = extents.registers[d];
-    windows.spatial[d] = extents.spatial[d];
-    windows.buffer[d] = extents.buffer[d];
+    const std::int64_t outer_trips = levels == 3 ? c.trips(0, levels) : 1;
+    outer.push_back({static_cast<int>(d), outer_trips});
+    inner.push_back({static_cast<int>(d), inner_trips});
+    node.windows_outer *= static_cast<double>(outer_trips);
+    node.windows_inner *= static_cast<double>(inner_trips);
+    registers[d] = c.extent[static_cast<std::size_t>(levels - 1)];
+    spatial[d] = c.copies;
+    between[d] = c.extent[static_cast<std::size_t>(levels - 2)];
+    key.push_back(between[d]);
   }
-  const auto [at, fresh] = context.buffer_sweeps.try_emplace(key);
-  if (fresh) at->second = window_sweeps(space, projection, outer, windows.buffer, none);
-  node.off_chip = &at->second;
-  node.buffer = window_sweeps(space, projection, inner, windows.registers, windows.spatial);
-  if (node.windows_inner == 1)
-    node.direct = window_sweeps(space, projection, outer, windows.registers, windows.spatial);
-  node.points *= window_points(space, projection, windows.registers, windows.spatial);
+  const auto [at, fresh] = context.outer_sweeps.try_emplace(key);
+  if (fresh) at->second = window_sweeps(space, projection, outer, between, ones());
+  node.outer = &at->second;
+  node.inner = window_sweeps(space, projection, inner, registers, spatial);
+  if (node.windows_inner == 1) node.direct = window_sweeps(space, projection, outer, registers, spatial);
+  node.points *= window_points(space, projection, registers, spatial);
+}
+
+/// One enumerated dimension into the products of the node.
+void add_dim(const SearchContext& context, const SearchDim& dim, const Chain& c, Node& node) {
+  const int levels = context.machine.levels;
+  node.copies *= c.copies;
+  node.steps *= c.steps;
+  node.used *= c.delivered[0];
+  for (std::size_t o = 0; o < 3; ++o) {
+    if (((dim.relevant >> o) & 1U) != 0) {
+      for (int b = 0; b + 1 < levels; ++b) {
+        if (c.trips(b, levels) > 1) node.still_for[o] &= ~(1U << b);
+      }
+      if (dim.window && context.space.slides && o == context.space.y_owner) continue;
+      for (std::size_t l = 0; l < static_cast<std::size_t>(levels); ++l) {
+        node.tile[o][l] *= static_cast<double>(std::min(c.extent[l], dim.size));
+      }
+      continue;
+    }
+    node.unused_steps[o] *= c.steps;
+    for (std::size_t l = 0; l < static_cast<std::size_t>(levels); ++l) {
+      node.visits[o][l] *= c.visits[l];
+      node.delivered[o][l] *= c.delivered[l];
+    }
+  }
 }
 
 }  // namespace
+
+int OrderCase::reach(std::size_t operand, int level) const {
+  int at = level;
+  while (at > 0 && owner[static_cast<std::size_t>(at - 1)] == operand) {
+    --at;
+    if (!through[static_cast<std::size_t>(at)]) break;
+  }
+  return at;
+}
 
 bool placeable(std::int64_t copies, std::int64_t mesh_x, std::int64_t mesh_y) {
   if (copies > mesh_x * mesh_y) return false;
@@ -79,85 +109,79 @@ bool make_node(SearchContext& context, std::vector<int> chain, Node& node) {
   const SearchSpace& space = context.space;
   node = {};
   node.chain = std::move(chain);
-  Extents extents;
+  for (std::size_t o = 0; o < 3; ++o) {
+    node.still_for[o] = ~0U;
+    node.visits[o].fill(1);
+    node.delivered[o].fill(1);
+    node.tile[o].fill(1);
+  }
   for (std::size_t i = 0; i < space.enumerated.size(); ++i) {
-    const auto d = static_cast<std::size_t>(space.enumerated[i]);
-    const SearchDim& dim = space.dims[d];
+    const SearchDim& dim = space.dims[static_cast<std::size_t>(space.enumerated[i])];
     const Chain& c = dim.chains[static_cast<std::size_t>(node.chain[i])];
-    node.copies *= c.s;
-    if (node.copies > context.machine.mesh_x * context.machine.mesh_y) return false;
-    extents.registers[d] = c.r;
-    extents.spatial[d] = c.s;
-    extents.buffer[d] = c.t;
-    const bool still = c.t == c.u;
-    node.still = node.still && still;
-    for (std::size_t o = 0; o < 3; ++o) {
-      if (((dim.relevant >> o) & 1U) != 0) {
-        node.still_for[o] = node.still_for[o] && still;
-        if (dim.window && space.slides && o == space.y_owner) continue;
-        node.buffer_words[o] *= static_cast<double>(c.t);
-        node.register_words[o] *= static_cast<double>(c.r);
-      } else {
-        node.size[o] *= static_cast<double>(dim.size);
-        node.tile[o] *= static_cast<double>(c.t);
-        node.array[o] *= static_cast<double>(c.u);
-        node.spread[o] *= static_cast<double>(c.s);
-      }
-    }
+    if (node.copies * c.copies > context.machine.units()) return false;
+    add_dim(context, dim, c, node);
   }
+  if (!space.slides) return true;
   if (!placeable(node.copies, context.machine.mesh_x, context.machine.mesh_y)) return false;
-  if (space.slides) {
-    const Projection& projection = context.projections[space.y_owner];
-    node.buffer_words[space.y_owner] *= window_tile(projection, extents.buffer);
-    node.register_words[space.y_owner] *= window_tile(projection, extents.registers);
-    add_windows(context, extents, node);
-  }
-  return true;
-}
-
-std::vector<OrderCase> order_cases(const SearchContext& context, const Node& node) {
-  const SearchSpace& space = context.space;
-  std::vector<OrderCase> cases;
-  for (std::size_t off_chip = 0; off_chip < 3; ++off_chip) {
-    if (!context.machine.buffered && off_chip != 0) continue;  // the off-chip block is empty
-    for (std::size_t buffer = 0; buffer < 3; ++buffer) {
-      OrderCase plain{off_chip, buffer, false, false, -1};
-      if (space.slides) {
-        for (const int z_still : {0, 1}) {
-          plain.z_still = z_still;
-          if (context.z() == nullptr && z_still == 0) continue;
-          cases.push_back(plain);
-        }
-      } else {
-        cases.push_back(plain);
-      }
-      if (off_chip != buffer || !node.still_for[buffer]) continue;
-      if (space.slides && buffer == space.y_owner) continue;  // told by z_still
-      OrderCase through{off_chip, buffer, true, buffer != space.y_owner, buffer != space.z_owner ? 1 : -1};
-      if (!space.slides) {
-        cases.push_back(through);
-        continue;
-      }
-      for (const int z_still : {0, 1}) {
-        if (through.z_still == 1 && z_still == 0) continue;
-        if (context.z() == nullptr && z_still == 0) continue;
-        OrderCase split = through;
-        split.z_still = z_still;
-        cases.push_back(split);
-      }
+  const Projection& projection = context.projections[space.y_owner];
+  for (std::size_t l = 0; l < static_cast<std::size_t>(context.machine.levels); ++l) {
+    Sizes extent = ones();
+    for (std::size_t i = 0; i < space.enumerated.size(); ++i) {
+      const auto d = static_cast<std::size_t>(space.enumerated[i]);
+      extent[d] = space.dims[d].chains[static_cast<std::size_t>(node.chain[i])].extent[l];
     }
+    node.tile[space.y_owner][l] *= window_tile(projection, extent);
   }
-  return cases;
+  add_windows(context, node);
+  return true;
 }
 
 namespace {
 
-/// `size`, `tile`, `array`, `spread`: of the dimensions the operand does not use.
-Crossing cross(const OrderCase& order, std::size_t operand, double size, double tile, double array, double spread) {
+/// All of `through` for given owners: a block can be passed through only by its owner into a block of the same owner.
+void add_cases(const SearchContext& context, const Node& node, OrderCase order, int block,
+               std::vector<OrderCase>& cases) {
+  const int blocks = context.machine.levels - 1;
+  const SearchSpace& space = context.space;
+  if (block == blocks) {
+    if (!space.slides) {
+      cases.push_back(order);
+      return;
+    }
+    for (const int moves : {0, 1}) {
+      if (moves == 1 && (context.z() == nullptr || ((order.z_still >> (blocks - 1)) & 1U) != 0)) continue;
+      order.z_moves = moves;
+      cases.push_back(order);
+    }
+    return;
+  }
+  const auto b = static_cast<std::size_t>(block);
+  for (std::uint8_t owner = 0; owner < 3; ++owner) {
+    OrderCase next = order;
+    next.owner[b] = owner;
+    add_cases(context, node, next, block + 1, cases);
+    if (block == 0 || order.owner[b - 1] != owner || ((node.still_for[owner] >> block) & 1U) == 0) continue;
+    if (space.slides && owner == space.y_owner) continue;  // told by z_moves
+    next.through[b] = true;
+    if (owner != space.y_owner) next.y_still |= 1U << block;
+    if (owner != space.z_owner) next.z_still |= 1U << block;
+    add_cases(context, node, next, block + 1, cases);
+  }
+}
+
+const Chain kUnit{};
+
+Crossing cross(const SearchContext& context, const Node& node, const OrderCase& order, std::size_t operand,
+               const Chain& unused) {
+  const int last = context.machine.levels - 1;
   Crossing c;
-  c.copies = spread;
-  c.buffer = order.off_chip == operand ? 1 : size / tile;
-  c.registers = order.buffer != operand ? size / array : order.through ? 1 : size / tile;
+  for (int l = 1; l <= last; ++l) {
+    const auto at = static_cast<std::size_t>(order.reach(operand, l));
+    c.into[static_cast<std::size_t>(l)] = node.visits[operand][at] * unused.visits[at];
+    c.delivered = node.delivered[operand][at] * unused.delivered[at];
+  }
+  c.copies = node.delivered[operand][0] * unused.delivered[0];
+  c.steps = node.unused_steps[operand] * unused.steps;
   return c;
 }
 
@@ -184,58 +208,64 @@ bool slide(const SearchContext& context, const Node& node, const OrderCase& orde
            SlidingWords& out, SlidingWords& fewest) {
   const SearchSpace& space = context.space;
   const SearchMachine& machine = context.machine;
-  const double size_y = context.y() == nullptr ? 1 : static_cast<double>(context.y()->size);
-  const double size_z = context.z() == nullptr ? 1 : static_cast<double>(context.z()->size);
-  const double y_outer = size_y / static_cast<double>(y.t);
-  const double y_inner = static_cast<double>(y.t / y.u);
-  const double flat = node.flat * size_z;  // every index of the flat dimensions is met once a sweep
-  const bool first_off_chip = order.off_chip == space.y_owner;
-  const bool first_buffer = order.buffer == space.y_owner;
+  const auto last = static_cast<std::size_t>(machine.levels - 1);
+  const bool between = machine.levels == 3;
+  const double y_outer = y.visits[last - 1];
+  const double y_inner = y.visits[last] / y.visits[last - 1];
+  // Every index of the flat dimensions is met once a sweep.
+  const double flat = node.flat * (context.z() == nullptr ? 1.0 : static_cast<double>(context.z()->size));
+  const bool first_outer = !between || order.owner[0] == space.y_owner;
+  const bool first_inner = order.owner[last - 1] == space.y_owner;
   Sweep at;
-  if ((residence & 1U) != 0) {
-    const double repeats = first_off_chip ? 1 : y_outer;
-    cheapest(first_off_chip ? node.off_chip->alone : node.off_chip->mixed, repeats, 1, 0, at);
-    out.into_buffer = fewest.into_buffer = flat * at.merged;
+  if (between && (residence & 2U) != 0) {
+    cheapest(first_outer ? node.outer->alone : node.outer->mixed, first_outer ? 1 : y_outer, 1, 0, at);
+    out.into[1] = fewest.into[1] = flat * at.merged;
   }
-  const double temporal = context.macs / static_cast<double>(node.copies * y.s);  // z's copies cancel against its words
-  out.to_macs = fewest.to_macs = temporal * node.points;
-  if ((residence & 2U) == 0) return true;
-  const std::size_t parent = (residence & 1U) != 0 ? 1 : 0;
-  const double merged_price = machine.read_energy[parent] + 1e-30;
-  const double delivered_price = machine.write_energy[2] * static_cast<double>(y.s) + 1e-30;
-  const bool flat_moves = node.flat_inner > 1 || order.z_still == 0;
+  // z's copies read different words, so they cancel against their fewer steps.
+  out.to_macs = fewest.to_macs = context.macs / static_cast<double>(node.copies * y.copies) * node.points;
+  if (((residence >> last) & 1U) == 0) return true;
+  const std::size_t parent = between && (residence & 2U) != 0 ? 1 : 0;
+  const double merged_price = machine.read_energy[parent] + 1e-30;  // never quite free, so that ties are settled
+  const double delivered_price = machine.write_energy[last] * static_cast<double>(y.copies) + 1e-30;
+  const bool flat_moves = node.flat_inner > 1 || order.z_moves == 1;
   if (node.windows_inner == 1 && flat_moves) {
-    const double repeats = node.windows_outer * y_outer * (first_buffer ? 1 : y_inner);
-    at = {node.buffer.still.merged * repeats, node.buffer.still.delivered * repeats, 0, 0};
+    const double repeats = node.windows_outer * y_outer * (first_inner ? 1 : y_inner);
+    at = {node.inner.still.merged * repeats, node.inner.still.delivered * repeats, 0, 0};
     at.merged_again = at.merged;
     at.delivered_again = at.delivered;
   } else if (node.windows_inner == 1) {
-    if (!first_buffer && y_inner > 1) return false;  // the innermost loop would be y's after all
-    cheapest(first_off_chip ? node.direct.alone : node.direct.mixed, first_off_chip ? 1 : y_outer, merged_price,
+    if (!first_inner && y_inner > 1) return false;  // the innermost loop would be y's after all
+    cheapest(first_outer ? node.direct.alone : node.direct.mixed, first_outer ? 1 : y_outer, merged_price,
              delivered_price, at);
   } else {
-    cheapest(first_buffer ? node.buffer.alone : node.buffer.mixed, first_buffer ? 1 : y_inner, merged_price,
+    cheapest(first_inner ? node.inner.alone : node.inner.mixed, first_inner ? 1 : y_inner, merged_price,
              delivered_price, at);
     const double sweeps = node.windows_outer * y_outer;
-    // Where no flat loop of the buffer moves, a sweep may begin on words the last one left.
-    const Sweep kept = flat_moves ? Sweep{} : node.buffer.still;
+    // Where no flat loop of the inner block moves, a sweep may begin on words the last one left.
+    const Sweep kept = flat_moves ? Sweep{} : node.inner.still;
     at = {sweeps * (at.merged - kept.merged) + kept.merged, sweeps * (at.delivered - kept.delivered) + kept.delivered,
           sweeps * (at.merged_again - kept.merged) + kept.merged,
           sweeps * (at.delivered_again - kept.delivered) + kept.delivered};
   }
-  out.merged = flat * at.merged;
-  out.delivered = flat * at.delivered * static_cast<double>(y.s);
-  fewest.merged = flat * at.merged_again;
-  fewest.delivered = flat * at.delivered_again * static_cast<double>(y.s);
+  out.into[last] = flat * at.merged;
+  out.delivered = flat * at.delivered * static_cast<double>(y.copies);
+  fewest.into[last] = flat * at.merged_again;
+  fewest.delivered = flat * at.delivered_again * static_cast<double>(y.copies);
   return true;
 }
 
 }  // namespace
 
+std::vector<OrderCase> order_cases(const SearchContext& context, const Node& node) {
+  std::vector<OrderCase> cases;
+  add_cases(context, node, {}, 0, cases);
+  return cases;
+}
+
 Load x_load(const SearchContext& context, const Node& node, const OrderCase& order, Residence residence) {
   const std::size_t o = context.space.x_owner;
   return flat_load(context.machine, context.space.einsum.operands[o], residence, context.words[o], context.macs,
-                   cross(order, o, node.size[o], node.tile[o], node.array[o], node.spread[o]));
+                   cross(context, node, order, o, kUnit));
 }
 
 Load y_load(const SearchContext& context, const Node& node, const OrderCase& order, Residence residence,
@@ -253,19 +283,15 @@ Load y_load(const SearchContext& context, const Node& node, const OrderCase& ord
     never.energy = never.weights = kNever;
     return never;
   }
-  const double size = context.y() == nullptr ? 1 : static_cast<double>(context.y()->size);
   return flat_load(context.machine, operand, residence, context.words[o], context.macs,
-                   cross(order, o, node.size[o] * size, node.tile[o] * static_cast<double>(y.t),
-                         node.array[o] * static_cast<double>(y.u), node.spread[o] * static_cast<double>(y.s)));
+                   cross(context, node, order, o, y));
 }
 
 Load z_load(const SearchContext& context, const Node& node, const OrderCase& order, Residence residence,
             const Chain& z) {
   const std::size_t o = context.space.z_owner;
-  const double size = context.z() == nullptr ? 1 : static_cast<double>(context.z()->size);
   return flat_load(context.machine, context.space.einsum.operands[o], residence, context.words[o], context.macs,
-                   cross(order, o, node.size[o] * size, node.tile[o] * static_cast<double>(z.t),
-                         node.array[o] * static_cast<double>(z.u), node.spread[o] * static_cast<double>(z.s)));
+                   cross(context, node, order, o, z));
 }
 
 }  // namespace plumbline::schedule

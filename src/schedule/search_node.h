@@ -11,37 +11,38 @@
 
 namespace plumbline::schedule {
 
-/// Which operand's unused loops stand innermost off chip and in the buffer, and what else the case assumes.
+/// A block is the temporal loops of one level outside the last. Of each block a case says whose unused loops stand
+/// innermost, and whether nothing else stands in it, so that the next block's innermost loops follow on.
 struct OrderCase {
-  std::size_t off_chip = 0;  ///< operand
-  std::size_t buffer = 0;    ///< operand
-  bool through = false;      ///< the buffer's block holds nothing else, so the off-chip class reaches the registers
-  bool y_still = false;      ///< no buffer loop over y
-  int z_still = -1;          ///< 1: no buffer loop over z; 0: there is one; −1: either
+  std::array<std::uint8_t, kSearchLevels> owner{};  ///< by block: operand
+  std::array<bool, kSearchLevels> through{};        ///< by block
+  unsigned y_still = 0;                             ///< bit b: no loop over y in block b
+  unsigned z_still = 0;
+  int z_moves = -1;  ///< sliding kernels: whether there is a loop over z in the last block; −1: either
+  /// Tiles of level `level` of `operand` stand still under all loops inside the tiles of the returned level.
+  [[nodiscard]] int reach(std::size_t operand, int level) const;
 };
 
-/// Constants of a node.
+/// Constants of a node. Arrays by operand hold products over the enumerated dimensions.
 struct Node {
-  std::vector<int> chain;                           ///< index into SearchDim::chains, per enumerated dimension
-  std::int64_t copies = 1;                          ///< product of the spatial factors
-  bool still = true;                                ///< no buffer loop over any enumerated dimension
-  std::array<bool, 3> still_for{true, true, true};  ///< nor over one the operand uses
-  std::array<double, 3> size{1, 1, 1};              ///< per operand: product of enumerated dimensions it does not use,
-  std::array<double, 3> tile{1, 1, 1};              ///< their extent in a buffer tile,
-  std::array<double, 3> array{1, 1, 1};             ///< in all registers together,
-  std::array<double, 3> spread{1, 1, 1};            ///< and over the array alone
-  std::array<double, 3> buffer_words{1, 1, 1};      ///< per operand: words of a buffer tile, y and z apart
-  std::array<double, 3> register_words{1, 1, 1};
-  // The sliding operand only:
+  std::vector<int> chain;               ///< index into SearchDim::chains, per enumerated dimension
+  std::int64_t copies = 1;              ///< product of the spatial factors
+  double steps = 1;                     ///< of the first copy
+  double used = 1;                      ///< copies that ever work
+  std::array<unsigned, 3> still_for{};  ///< bit b: no loop in block b over a dimension the operand uses
+  std::array<PerLevel, 3> visits;       ///< of the dimensions the operand does not use
+  std::array<PerLevel, 3> delivered;
+  std::array<double, 3> unused_steps{1, 1, 1};
+  std::array<PerLevel, 3> tile;  ///< words of a tile by level, y and z apart
+  // The sliding operand only; `inner` is the last block, `outer` the one above it (if any):
   double flat = 1;           ///< product of its flat enumerated dimensions
-  double flat_outer = 1;     ///< their off-chip trips
-  double flat_inner = 1;     ///< their buffer trips
-  double windows_outer = 1;  ///< off-chip trips over its windows
-  double windows_inner = 1;  ///< buffer trips over its windows
-  double points = 1;         ///< distinct words the MACs of one step read along its windows, flat dimensions included
-  const Sweeps* off_chip = nullptr;  ///< buffer tiles under the off-chip loops
-  Sweeps buffer;                     ///< register tiles under the buffer loops
-  Sweeps direct;                     ///< register tiles under the off-chip loops, when there are no buffer loops
+  double flat_inner = 1;     ///< their trips in the inner block
+  double windows_outer = 1;  ///< trips over its windows in the outer block
+  double windows_inner = 1;
+  double points = 1;  ///< distinct words the MACs of one step read along its windows, flat dimensions included
+  const Sweeps* outer = nullptr;  ///< tiles of the level between under the outer block
+  Sweeps inner;                   ///< register tiles under the inner block
+  Sweeps direct;                  ///< register tiles under the outer block, when the inner one does not slide
 };
 
 /// Fixed parts of a search.
@@ -51,7 +52,7 @@ struct SearchContext {
   std::array<Projection, 3> projections;  ///< of the merged operands
   std::array<double, 3> words{};          ///< distinct elements (of flat operands)
   double macs = 1;
-  std::map<std::vector<std::int64_t>, Sweeps> buffer_sweeps;  ///< by tile, shared among nodes
+  std::map<std::vector<std::int64_t>, Sweeps> outer_sweeps;  ///< by tile, shared among nodes
 
   [[nodiscard]] const SearchDim* y() const {
     return space.y < 0 ? nullptr : &space.dims[static_cast<std::size_t>(space.y)];
@@ -67,14 +68,15 @@ bool make_node(SearchContext& context, std::vector<int> chain, Node& node);
 /// All order cases a node can have.
 std::vector<OrderCase> order_cases(const SearchContext& context, const Node& node);
 
-/// Costs of one operand under an order case: exact for flat operands, a lower bound for the sliding one.
+/// Costs of one operand under an order case: exact for flat operands and perfect factors, a lower bound for the sliding
+/// one.
 Load x_load(const SearchContext& context, const Node& node, const OrderCase& order, Residence residence);
 Load y_load(const SearchContext& context, const Node& node, const OrderCase& order, Residence residence,
             const Chain& y);
 Load z_load(const SearchContext& context, const Node& node, const OrderCase& order, Residence residence,
             const Chain& z);
 
-/// Whether `copies` units can stand as a rectangle product on the mesh.
+/// Whether `copies` units can stand as a rectangle product on the mesh when every factor may be split.
 bool placeable(std::int64_t copies, std::int64_t mesh_x, std::int64_t mesh_y);
 
 }  // namespace plumbline::schedule

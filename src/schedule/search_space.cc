@@ -21,9 +21,21 @@ std::vector<std::int64_t> divisors(std::int64_t n) {
   return small;
 }
 
+/// The least tile for every number of passes over `n`: about 2·√n of them.
+std::vector<std::int64_t> distinct_passes(std::int64_t n) {
+  std::vector<std::int64_t> tiles;
+  for (std::int64_t tile = 1; tile <= n;) {
+    tiles.push_back(tile);
+    const std::int64_t count = (n + tile - 1) / tile;
+    if (count == 1) break;
+    tile = (n + count - 2) / (count - 1);  // the least tile with fewer passes
+  }
+  return tiles;
+}
+
 bool limited(const SearchOptions& options, int dim) {
   return std::any_of(options.factors.begin(), options.factors.end(),
-                     [&](const FactorLimit& f) { return f.dim == dim; });
+                     [&](const FactorBound& f) { return f.dim == dim; });
 }
 
 /// Which operands use a dimension, and whether it shares an axis with another one of more than one step.
@@ -47,31 +59,70 @@ SearchDim describe(const lower::Einsum& einsum, int dim) {
 }
 
 /// Whether a chain meets every limit on one dimension.
-bool allowed(const Chain& c, std::int64_t size, int dim, const SearchOptions& options, int levels) {
-  for (const FactorLimit& limit : options.factors) {
+bool allowed(const Chain& c, int dim, const SearchOptions& options, int levels) {
+  for (const FactorBound& limit : options.factors) {
     if (limit.dim != dim) continue;
-    std::int64_t factor = c.r;
+    std::int64_t factor = 1;
     if (limit.spatial) {
-      factor = limit.level == levels - 2 ? c.s : 1;
-    } else if (limit.level == levels - 2) {
-      factor = c.t / c.u;
-    } else if (limit.level == 0) {
-      factor = size / c.t;
+      factor = limit.level == levels - 2 ? c.copies : 1;
+    } else {
+      factor =
+          limit.level == levels - 1 ? c.extent[static_cast<std::size_t>(limit.level)] : c.trips(limit.level, levels);
     }
     if (factor < limit.fewest || factor > limit.most) return false;
   }
   return true;
 }
 
-void make_chains(SearchDim& dim, const SearchOptions& options, int levels) {
-  for (const std::int64_t r : divisors(dim.size)) {
-    for (const std::int64_t s : divisors(dim.size / r)) {
-      const std::int64_t u = r * s;
-      for (const std::int64_t b : divisors(dim.size / u)) {
-        const Chain chain{r, s, u, u * b};
-        if (levels == 2 && chain.t != dim.size) continue;  // without a buffer its loops are the outermost ones
-        if (allowed(chain, dim.size, dim.parts[0], options, levels)) dim.chains.push_back(chain);
-      }
+std::int64_t passes(std::int64_t size, std::int64_t tile) { return (size + tile - 1) / tile; }
+
+/// Sums over the passes of a finished chain.
+void measure(Chain& c, std::int64_t size, int levels) {
+  const auto last = static_cast<std::size_t>(levels - 1);
+  const std::int64_t registers = c.extent[last];
+  c.visits[last] = static_cast<double>(passes(size, c.array));
+  c.delivered[last] = static_cast<double>(passes(size, registers));
+  for (std::size_t l = 0; l < last; ++l) {
+    const std::int64_t tile = c.extent[l];
+    const std::int64_t whole = size / tile;
+    const std::int64_t rest = size % tile;
+    c.visits[l] = static_cast<double>(passes(size, tile));
+    c.delivered[l] = static_cast<double>(whole * std::min(c.copies, passes(tile, registers)) +
+                                         (rest == 0 ? 0 : std::min(c.copies, passes(rest, registers))));
+  }
+  for (std::size_t l = 0; l <= last; ++l) c.held[l] = static_cast<double>(std::min(c.extent[l], size));
+  const std::int64_t full = (size - 1) / c.array;
+  c.steps = static_cast<double>(full * registers + std::min(registers, size - full * c.array));
+}
+
+/// Chains of the levels outside the array, the innermost first; `inner` is the extent of the tile below.
+void extend(SearchDim& dim, Chain& chain, int level, std::int64_t inner, const SearchOptions& options, int levels) {
+  if (level == 0) {
+    chain.extent[0] = std::max(dim.size, inner);
+    measure(chain, dim.size, levels);
+    chain.extent[0] = dim.size;
+    if (allowed(chain, dim.parts[0], options, levels)) dim.chains.push_back(chain);
+    return;
+  }
+  const std::int64_t blocks = passes(dim.size, inner);
+  for (const std::int64_t trips : options.imperfect ? distinct_passes(blocks) : divisors(blocks)) {
+    chain.extent[static_cast<std::size_t>(level)] = trips * inner;
+    extend(dim, chain, level - 1, trips * inner, options, levels);
+  }
+}
+
+/// Perfect chains, or of the imperfect ones the least that reach a given number of passes at every level: any other
+/// chain holds as much, moves as much and uses as many copies as one of these.
+void make_chains(SearchDim& dim, std::int64_t units, const SearchOptions& options, int levels) {
+  for (const std::int64_t registers : options.imperfect ? distinct_passes(dim.size) : divisors(dim.size)) {
+    const std::int64_t tiles = passes(dim.size, registers);
+    for (const std::int64_t copies : options.imperfect ? distinct_passes(tiles) : divisors(tiles)) {
+      if (copies > units) continue;
+      Chain chain;
+      chain.extent[static_cast<std::size_t>(levels - 1)] = registers;
+      chain.copies = copies;
+      chain.array = registers * copies;
+      extend(dim, chain, levels - 2, chain.array, options, levels);
     }
   }
 }
@@ -175,7 +226,15 @@ void find_mirror(SearchSpace& space, const SearchOptions& options) {
 
 }  // namespace
 
-Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchOptions& options, int levels) {
+std::int64_t Chain::trips(int block, int levels) const {
+  const auto b = static_cast<std::size_t>(block);
+  if (block + 1 == levels) return extent[b];
+  const std::int64_t inner = block + 2 == levels ? array : extent[b + 1];
+  return passes(extent[b], inner);
+}
+
+Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchOptions& options, int levels,
+                                      std::int64_t units) {
   if (einsum.operands.size() != 3)
     return unsupported(fmt::format("searching a kernel of {} operands", einsum.operands.size()));
   SearchSpace space;
@@ -183,8 +242,8 @@ Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchO
     const SearchDim dim = describe(einsum, d);
     if (dim.size == 1 && !limited(options, d)) continue;
     const auto same = std::find_if(space.dims.begin(), space.dims.end(), [&](const SearchDim& other) {
-      return !dim.window && !other.window && dim.relevant == other.relevant && !limited(options, d) &&
-             !limited(options, other.parts[0]);
+      return !options.imperfect && !dim.window && !other.window && dim.relevant == other.relevant &&
+             !limited(options, d) && !limited(options, other.parts[0]);
     });
     if (same == space.dims.end()) {
       space.dims.push_back(dim);
@@ -195,10 +254,11 @@ Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchO
   }
   if (space.dims.empty()) space.dims.push_back(describe(einsum, 0));  // a kernel of one multiply-accumulate
   for (SearchDim& dim : space.dims) {
-    make_chains(dim, options, levels);
+    if (options.imperfect && dim.window) return unsupported("imperfect factors of a sliding window");
+    make_chains(dim, units, options, levels);
     if (dim.chains.empty()) {
       return make_error("does-not-fit", Span{},
-                        fmt::format("no perfect factors of {} meet the limits on '{}'", dim.size,
+                        fmt::format("no factors of {} meet the limits on '{}'", dim.size,
                                     einsum.dim_names[static_cast<std::size_t>(dim.parts[0])]));
     }
   }
@@ -215,8 +275,13 @@ Mapping unmerge(const SearchSpace& space, const lower::Einsum& einsum, const Map
     LevelNest nest;
     nest.keeps = level.keeps;
     for (const Loop& loop : level.loops) {
+      const std::vector<int>& parts = space.dims[static_cast<std::size_t>(loop.dim)].parts;
+      if (parts.size() == 1) {
+        nest.loops.push_back({parts[0], loop.bound, loop.kind});
+        continue;
+      }
       std::int64_t bound = loop.bound;
-      for (const int part : space.dims[static_cast<std::size_t>(loop.dim)].parts) {
+      for (const int part : parts) {
         const std::int64_t factor = std::gcd(bound, left[static_cast<std::size_t>(part)]);
         bound /= factor;
         left[static_cast<std::size_t>(part)] /= factor;

@@ -13,12 +13,21 @@
 
 namespace plumbline::schedule {
 
-/// Factors of one dimension: u = r·s divides t divides the size.
+inline constexpr int kSearchLevels = 4;
+using PerLevel = std::array<double, kSearchLevels>;
+
+/// Factors of one dimension. The level before the last fans out, so the registers of all copies together hold `array`
+/// indices at a time.
 struct Chain {
-  std::int64_t r = 1;  ///< temporal, below the registers
-  std::int64_t s = 1;  ///< spatial
-  std::int64_t u = 1;  ///< r·s
-  std::int64_t t = 1;  ///< extent of a buffer tile
+  std::array<std::int64_t, kSearchLevels> extent{1, 1, 1, 1};  ///< of a tile, by level; of the last, of one copy
+  std::int64_t copies = 1;                                     ///< spatial
+  std::int64_t array = 1;                                      ///< copies × registers
+  PerLevel visits{1, 1, 1, 1};     ///< tiles of a level met in one pass over the dimension; of the last, array tiles
+  PerLevel delivered{1, 1, 1, 1};  ///< register tiles met when copies refill only where a tile of this level begins
+  PerLevel held{1, 1, 1, 1};       ///< extents within the dimension
+  double steps = 1;                ///< of the first copy
+  /// Trips of the temporal loop of a block (the last block stands above the spatial loops).
+  [[nodiscard]] std::int64_t trips(int block, int levels) const;
 };
 
 struct SearchDim {
@@ -43,7 +52,8 @@ struct SearchSpace {
 };
 
 /// Errors: unsupported.
-Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchOptions& options, int levels);
+Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchOptions& options, int levels,
+                                      std::int64_t units);
 
 /// A mapping of the merged kernel as one of the original: every merged factor is split among its parts.
 Mapping unmerge(const SearchSpace& space, const lower::Einsum& einsum, const Mapping& merged);

@@ -22,9 +22,9 @@ struct Problem {
   std::vector<std::vector<Objective>> objectives;
 };
 
-Hierarchy random_hierarchy(RandomStream& random, bool buffered) {
+Hierarchy random_hierarchy(RandomStream& random, std::size_t levels) {
   Hierarchy h;
-  h.levels.resize(buffered ? 3 : 2);
+  h.levels.resize(levels);
   for (std::size_t l = 0; l < h.levels.size(); ++l) h.levels[l].name = fmt::format("level{}", l);
   const auto rate = [&]() -> std::optional<double> {
     if (pick(random, 0, 2) > 0) return std::nullopt;
@@ -38,7 +38,7 @@ Hierarchy random_hierarchy(RandomStream& random, bool buffered) {
   registers.mesh_x = pick(random, 1, 4);
   registers.instances = registers.mesh_x * pick(random, 1, 3);
   registers.capacity_bits = 8 * pick(random, 1, 12);
-  if (buffered) h.levels[1].capacity_bits = 8 * pick(random, 6, 60);
+  for (std::size_t l = 1; l + 1 < levels; ++l) h.levels[l].capacity_bits = 8 * pick(random, 6, 60);
   h.mac_units = registers.instances;
   h.mac_mesh_x = registers.mesh_x;
   return h;
@@ -46,7 +46,7 @@ Hierarchy random_hierarchy(RandomStream& random, bool buffered) {
 
 EnergyRates random_rates(RandomStream& random, std::size_t levels) {
   EnergyRates rates;
-  const std::int64_t scale[] = {60, 12, 3};
+  const std::int64_t scale[] = {60, 12, 3, 2};
   for (std::size_t l = 0; l < levels; ++l) {
     rates.read.push_back(static_cast<double>(pick(random, 0, scale[l])) + 0.25);
     rates.write.push_back(static_cast<double>(pick(random, 0, scale[l])) + 0.5);
@@ -58,8 +58,8 @@ EnergyRates random_rates(RandomStream& random, std::size_t levels) {
 /// Every factorization, order and bypass by brute force; calls visit for each mapping.
 class Everything {
  public:
-  Everything(const lower::Einsum& einsum, std::size_t levels, std::function<void(const Mapping&)> visit)
-      : einsum_(einsum), levels_(levels), visit_(std::move(visit)), blocks_(levels) {}
+  Everything(const lower::Einsum& einsum, std::size_t levels, bool imperfect, std::function<void(const Mapping&)> visit)
+      : einsum_(einsum), levels_(levels), imperfect_(imperfect), visit_(std::move(visit)), blocks_(levels) {}
   void run() { factor(0); }
 
  private:
@@ -76,9 +76,9 @@ class Everything {
       return;
     }
     for (std::int64_t f = 1; f <= left; ++f) {
-      if (left % f != 0) continue;
+      if (!imperfect_ && left % f != 0) continue;
       if (f > 1) blocks_[slot].push_back({d, f});
-      split(d, slot + 1, left / f);
+      split(d, slot + 1, (left + f - 1) / f);
       if (f > 1) blocks_[slot].pop_back();
     }
   }
@@ -102,10 +102,8 @@ class Everything {
   /// Every way to lay the copies along x and y.
   void axes(Mapping& mapping, std::size_t i) {
     if (i == spatial_.size()) {
-      const std::uint32_t masks = levels_ == 3 ? 64 : 8;
-      for (std::uint32_t mask = 0; mask < masks; ++mask) {
-        mapping.levels.back().keeps = mask & 7U;
-        if (levels_ == 3) mapping.levels[1].keeps = mask >> 3U;
+      for (std::uint32_t mask = 0; mask < 1U << (3 * (levels_ - 1)); ++mask) {
+        for (std::size_t l = 1; l < levels_; ++l) mapping.levels[l].keeps = (mask >> (3 * (l - 1))) & 7U;
         visit_(mapping);
       }
       return;
@@ -123,6 +121,7 @@ class Everything {
 
   const lower::Einsum& einsum_;
   std::size_t levels_;
+  bool imperfect_;
   std::function<void(const Mapping&)> visit_;
   std::vector<std::vector<Loop>> blocks_;
   std::vector<Loop> spatial_;
@@ -144,7 +143,8 @@ double value_of(Objective objective, const Problem& p, const Mapping& mapping, c
   double bits = 0;
   for (std::size_t o = 0; o < 3; ++o) {
     if (p.einsum.operands[o].role != lower::Role::weights) continue;
-    const std::size_t at = mapping.levels.size() == 3 && mapping.levels[1].keeps_operand(o) ? 1 : 0;
+    std::size_t at = mapping.levels.size() - 2;
+    while (!mapping.levels[at].keeps_operand(o)) --at;
     bits += static_cast<double>(tally.levels[at][o].read_bits);
   }
   return bits;
@@ -158,7 +158,7 @@ std::int64_t compare(const Problem& p, int number) {
   std::vector<Mapping> winner(p.objectives.size());
   std::int64_t tried = 0;
   Tally tally;
-  Everything(p.einsum, p.hierarchy.levels.size(), [&](const Mapping& mapping) {
+  Everything(p.einsum, p.hierarchy.levels.size(), false, [&](const Mapping& mapping) {
     ++tried;
     if (!evaluator->evaluate(mapping, tally).ok()) return;
     for (std::size_t i = 0; i < p.objectives.size(); ++i) {
@@ -219,7 +219,7 @@ TEST(Search, agrees_with_brute_force_on_matrix_products) {
     while (p.einsum.dims[0] * p.einsum.dims[1] * p.einsum.dims[2] > 150);
     for (lower::Operand& each : p.einsum.operands) each.bits = pick(random, 0, 1) == 0 ? 8 : pick(random, 2, 12);
     p.einsum.operands[2].partial_bits = pick(random, 0, 1) == 0 ? p.einsum.operands[2].bits : 16;
-    p.hierarchy = random_hierarchy(random, pick(random, 0, 4) > 0);
+    p.hierarchy = random_hierarchy(random, pick(random, 0, 4) > 0 ? 3 : 2);
     p.rates = random_rates(random, p.hierarchy.levels.size());
     p.objectives = kAll;
     tried += compare(p, i);
@@ -258,7 +258,7 @@ TEST(Search, agrees_with_brute_force_on_sliding_windows_in_every_order) {
     p.einsum = pick(random, 0, 5) == 0 ? lower::depthwise_einsum(shape) : lower::conv_einsum(shape);
     for (lower::Operand& each : p.einsum.operands) each.bits = 8;
     p.einsum.operands[2].partial_bits = pick(random, 0, 1) == 0 ? 8 : 16;
-    p.hierarchy = random_hierarchy(random, pick(random, 0, 4) > 0);
+    p.hierarchy = random_hierarchy(random, pick(random, 0, 4) > 0 ? 3 : 2);
     p.rates = random_rates(random, p.hierarchy.levels.size());
     p.objectives = kAll;
     tried += compare(p, i);
@@ -266,6 +266,64 @@ TEST(Search, agrees_with_brute_force_on_sliding_windows_in_every_order) {
   }
   RecordProperty("mappings", std::to_string(tried));
   EXPECT_GT(tried, 1'000'000);
+}
+
+TEST(Search, agrees_with_brute_force_over_four_levels) {
+  RandomStream random(5, "search-deep");
+  std::int64_t tried = 0;
+  for (int i = 0; i < 25; ++i) {
+    Problem p;
+    const std::int64_t sizes[] = {1, 2, 2, 3, 4};
+    const auto size = [&] { return sizes[random.next_below(std::size(sizes))]; };
+    do p.einsum = lower::gemm_einsum(size(), size(), size());
+    while (p.einsum.dims[0] * p.einsum.dims[1] * p.einsum.dims[2] > 12);
+    for (lower::Operand& each : p.einsum.operands) each.bits = 8;
+    p.einsum.operands[2].partial_bits = pick(random, 0, 1) == 0 ? 8 : 16;
+    p.hierarchy = random_hierarchy(random, 4);
+    p.rates = random_rates(random, 4);
+    p.objectives = kAll;
+    tried += compare(p, i);
+    if (HasFailure()) break;
+  }
+  RecordProperty("mappings", std::to_string(tried));
+  EXPECT_GT(tried, 1'000'000);
+}
+
+TEST(Search, imperfect_factors_are_never_beaten_by_perfect_ones_and_seldom_by_savings_of_ragged_passes) {
+  RandomStream random(6, "search-ragged");
+  int same = 0;
+  int problems = 0;
+  for (int i = 0; i < 60; ++i) {
+    Problem p;
+    do p.einsum = lower::gemm_einsum(pick(random, 1, 7), pick(random, 1, 7), pick(random, 1, 5));
+    while (p.einsum.dims[0] * p.einsum.dims[1] * p.einsum.dims[2] > 40);
+    for (lower::Operand& each : p.einsum.operands) each.bits = each.partial_bits = 8;
+    p.hierarchy = random_hierarchy(random, pick(random, 0, 4) > 0 ? 3 : 2);
+    p.rates = random_rates(random, p.hierarchy.levels.size());
+    const auto evaluator = Evaluator::prepare(p.einsum, p.hierarchy);
+    double best = 1e300;
+    Tally tally;
+    Everything(p.einsum, p.hierarchy.levels.size(), true, [&](const Mapping& mapping) {
+      if (!evaluator->evaluate(mapping, tally).ok()) return;
+      best = std::min(best, value_of(Objective::energy_delay, p, mapping, tally));
+    }).run();
+    SearchOptions options;
+    options.imperfect = true;
+    const auto found = search_mapping(p.einsum, p.hierarchy, p.rates, options);
+    options.imperfect = false;
+    const auto perfect = search_mapping(p.einsum, p.hierarchy, p.rates, options);
+    ASSERT_EQ(found.ok(), best < 1e300);
+    if (!found.ok()) continue;
+    ++problems;
+    EXPECT_GE(found->certificate.best, best * (1 - 1e-9)) << i;
+    if (perfect.ok()) {
+      EXPECT_LE(found->certificate.best, perfect->certificate.best * (1 + 1e-9)) << i;
+    }
+    EXPECT_NE(found->certificate.certified_on, "exact counts");
+    if (found->certificate.best <= best * (1 + 1e-9)) ++same;
+  }
+  EXPECT_GE(same * 10, problems * 9);
+  RecordProperty("same", same);
 }
 
 }  // namespace
