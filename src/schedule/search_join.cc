@@ -38,6 +38,13 @@ Joiner::Joiner(const SearchContext& context, const Evaluator& evaluator, const E
   };
   y_shared_ = !context.space.slides && shared(context.space.y_owner);
   z_shared_ = shared(context.space.z_owner);
+  z_copies_ = {1};
+  if (context.z() != nullptr) {
+    for (const Chain& chain : context.z()->chains) z_copies_.push_back(chain.copies);
+    std::sort(z_copies_.begin(), z_copies_.end());
+    z_copies_.erase(std::unique(z_copies_.begin(), z_copies_.end()), z_copies_.end());
+  }
+  z_groups_.resize(z_copies_.size());
 }
 
 Score Joiner::score(double energy, double weights, double cycles) const {
@@ -179,6 +186,9 @@ const Joiner::List& Joiner::list(const Node& node, const OrderCase& order, Resid
     item.chain = dim == nullptr ? &kUnit : &dim->chains[i];
     if (item.chain->copies > left) continue;
     item.index = static_cast<int>(i);
+    if (!for_y)
+      item.group = static_cast<int>(std::lower_bound(z_copies_.begin(), z_copies_.end(), item.chain->copies) -
+                                    z_copies_.begin());
     item.load = for_y ? y_load(context_, node, order, residence, *item.chain)
                       : z_load(context_, node, order, residence, *item.chain);
     if (!(item.load.energy < kNever)) continue;
@@ -245,41 +255,59 @@ bool obeys(const Chain& chain, unsigned still, int levels) {
 
 }  // namespace
 
+Score Joiner::bound(const Load& x, const Load& y, const Load& z, double time) const {
+  return score(x.energy + y.energy + z.energy + context_.macs * context_.machine.mac_energy,
+               x.weights + y.weights + z.weights, time);
+}
+
+/// Groups the chains of z that fit beside the least of y; false when there are none.
+bool Joiner::gather(const Node& node, const OrderCase& order, const std::array<Residence, 3>& residence, const Load& x,
+                    const Item& best_y, const List& zs, double least) {
+  const SearchMachine& m = context_.machine;
+  for (Group& group : z_groups_) group.items.clear();
+  bool any = false;
+  for (const Item& z : zs) {
+    if (!by_weights_ && !improves(bound(x, best_y.load, z.load, least))) break;
+    if (node.copies * z.chain->copies > m.units() || !obeys(*z.chain, order.z_still, m.levels)) continue;
+    if (order.z_moves >= 0 && (order.z_moves == 1) != (z.chain->trips(m.levels - 2, m.levels) > 1)) continue;
+    if (!fits(node, residence, kUnit, *z.chain)) continue;
+    Group& group = z_groups_[static_cast<std::size_t>(z.group)];
+    group.least_steps = group.items.empty() ? z.chain->steps : std::min(group.least_steps, z.chain->steps);
+    group.items.push_back(&z);
+    any = true;
+  }
+  return any;
+}
+
 void Joiner::join(const Node& node, const OrderCase& order, const std::array<Residence, 3>& residence, const Load& x) {
   const SearchMachine& m = context_.machine;
   const List& ys = list(node, order, residence[context_.space.y_owner], true);
   const List& zs = list(node, order, residence[context_.space.z_owner], false);
   const double least = cycles(x, least_steps(node), static_cast<double>(m.units()));
-  const auto bound = [&](const Load& y, const Load& z, double time) {
-    return score(x.energy + y.energy + z.energy + context_.macs * m.mac_energy, x.weights + y.weights + z.weights,
-                 time);
+  if (ys.empty() || zs.empty() || !improves(bound(x, ys[0].load, zs[0].load, least))) return;
+  if (!gather(node, order, residence, x, ys[0], zs, least)) return;
+  const auto time = [&](double steps) {
+    return std::max(least, std::ceil(steps / static_cast<double>(m.macs_per_cycle)));
   };
-  if (ys.empty() || zs.empty() || !improves(bound(ys[0].load, zs[0].load, least))) return;
-  // Items that fit beside the least of the other dimension.
-  z_fit_.clear();
-  for (const Item& z : zs) {
-    if (!by_weights_ && !improves(bound(ys[0].load, z.load, least))) break;
-    if (node.copies * z.chain->copies > m.units() || !obeys(*z.chain, order.z_still, m.levels)) continue;
-    if (order.z_moves >= 0 && (order.z_moves == 1) != (z.chain->trips(m.levels - 2, m.levels) > 1)) continue;
-    if (fits(node, residence, kUnit, *z.chain)) z_fit_.push_back(&z);
-  }
-  if (z_fit_.empty()) return;
   for (const Item& y : ys) {
-    if (!improves(bound(y.load, z_fit_[0]->load, least)) && !by_weights_) break;
+    if (!by_weights_ && !improves(bound(x, y.load, zs[0].load, least))) break;
     const std::int64_t copies_y = node.copies * y.chain->copies;
     if (copies_y > m.units() || !obeys(*y.chain, order.y_still, m.levels) || !fits(node, residence, *y.chain, kUnit))
       continue;
-    for (const Item* z : z_fit_) {
-      if (!improves(bound(y.load, z->load, least)) && !by_weights_) break;
-      const std::int64_t copies = copies_y * z->chain->copies;
-      if (copies > m.units()) continue;
-      const double steps = node.steps * y.chain->steps * z->chain->steps;
-      if (!improves(bound(y.load, z->load, std::max(least, std::ceil(steps / static_cast<double>(m.macs_per_cycle))))))
+    for (std::size_t g = 0; g < z_groups_.size() && copies_y * z_copies_[g] <= m.units(); ++g) {
+      const Group& group = z_groups_[g];
+      const std::int64_t copies = copies_y * z_copies_[g];
+      if (group.items.empty()) continue;
+      const double fastest = time(node.steps * y.chain->steps * group.least_steps);
+      if (!improves(bound(x, y.load, group.items[0]->load, fastest)) || !placeable(copies, m.mesh_x, m.mesh_y))
         continue;
-      if (!fits(node, residence, *y.chain, *z->chain) || !placeable(copies, m.mesh_x, m.mesh_y)) continue;
-      const Score exact =
-          score(x + y.load + z->load, steps, node.used * y.chain->delivered[0] * z->chain->delivered[0]);
-      if (improves(exact)) count({&node, order, residence, &y, z}, exact);
+      for (const Item* z : group.items) {
+        if (!by_weights_ && !improves(bound(x, y.load, z->load, fastest))) break;
+        if (!fits(node, residence, *y.chain, *z->chain)) continue;
+        const Score exact = score(x + y.load + z->load, node.steps * y.chain->steps * z->chain->steps,
+                                  node.used * y.chain->delivered[0] * z->chain->delivered[0]);
+        if (improves(exact)) count({&node, order, residence, &y, z}, exact);
+      }
     }
   }
 }

@@ -46,6 +46,7 @@ class Joiner {
   struct Item {
     const Chain* chain = nullptr;
     int index = 0;
+    int group = 0;  ///< of z: place of its copies in z_copies_
     Load load;
   };
   using List = std::vector<Item>;
@@ -79,6 +80,9 @@ class Joiner {
   const Load& floor(const Node& node, const OrderCase& order, Residence residence, bool for_y);
   [[nodiscard]] bool fits(const Node& node, const std::array<Residence, 3>& residence, const Chain& y,
                           const Chain& z) const;
+  bool gather(const Node& node, const OrderCase& order, const std::array<Residence, 3>& residence, const Load& x,
+              const Item& best_y, const List& zs, double least);
+  [[nodiscard]] Score bound(const Load& x, const Load& y, const Load& z, double time) const;
   void join(const Node& node, const OrderCase& order, const std::array<Residence, 3>& residence, const Load& x);
   void count(const Leaf& leaf, const Score& bound);
   void count_mapping(const Mapping& mapping);
@@ -100,7 +104,13 @@ class Joiner {
   Floors y_floors_, z_floors_;
   bool y_shared_ = false, z_shared_ = false;
   void begin(const Node& node);
-  std::vector<const Item*> z_fit_;
+  /// Chains of z that fit, by their number of copies: within a group the time hardly differs.
+  struct Group {
+    double least_steps = 0;
+    std::vector<const Item*> items;
+  };
+  std::vector<std::int64_t> z_copies_;  ///< ascending; parallel to z_groups_
+  std::vector<Group> z_groups_;
   struct Ranked {
     double first, second;
     int index;
