@@ -116,7 +116,7 @@ Result<Accumulation> find_accumulation(std::string_view name, const Format& inpu
   const std::string_view format = accumulator.empty() ? row->accumulator : accumulator;
   PL_TRY(made.accumulator.format, find_format(format, span));
   if (row->reduction == Reduction::tensor_core) {
-    PL_TRY(made.core, find_tensor_core(row->device, input.name, format, span));
+    PL_TRY(made.core, find_tensor_core(row->device, input.name, made.accumulator.format.name, span));
   }
   if (row->every > 0) {
     made.blockings.push_back({.splits = {}, .every = row->every, .into = {.format = builtin_format(row->into)}});
