@@ -36,15 +36,17 @@ struct RegisterRow {
   const char* meaning;
   std::int64_t RegisterTally::*field;
   std::int64_t RegisterTally::*of;
+  bool of_blocks;  ///< whether a tensor core's block operations count it
 };
 constexpr RegisterRow kRegisterRows[] = {
-    {"inexact", "sums the register cannot hold", &RegisterTally::inexact, &RegisterTally::observed},
-    {"absorbed", "nonzero addends that changed nothing", &RegisterTally::absorbed, &RegisterTally::observed},
-    {"swamped", "sums of which an addend left nothing", &RegisterTally::swamped, &RegisterTally::observed},
-    {"beyond", "finite sums beyond the largest value", &RegisterTally::beyond, &RegisterTally::observed},
+    {"inexact", "sums the register cannot hold", &RegisterTally::inexact, &RegisterTally::observed, true},
+    {"absorbed", "nonzero addends that changed nothing", &RegisterTally::absorbed, &RegisterTally::observed, false},
+    {"swamped", "sums of which an addend left nothing", &RegisterTally::swamped, &RegisterTally::observed, false},
+    {"beyond", "finite sums beyond the largest value", &RegisterTally::beyond, &RegisterTally::observed, false},
     {"products_inexact", "products that lost bits when rounded or aligned", &RegisterTally::products_inexact,
-     &RegisterTally::products},
-    {"products_to_zero", "nonzero products lost wholly", &RegisterTally::products_to_zero, &RegisterTally::products},
+     &RegisterTally::products, true},
+    {"products_to_zero", "nonzero products lost wholly", &RegisterTally::products_to_zero, &RegisterTally::products,
+     true},
 };
 
 struct CounterRow {
@@ -66,6 +68,9 @@ constexpr CounterRow kCounterRows[] = {
 double percent(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
+
+/// A block of a tensor core has many addends at once, so what one addend did to the sum is not counted there.
+bool counts(const RegisterRow& row, const RegisterTally& tally) { return row.of_blocks || tally.name != "tensor core"; }
 
 std::string bar(std::int64_t count, std::int64_t largest) {
   const auto length = static_cast<int>(static_cast<double>(count) / static_cast<double>(largest) * kBarWidth + 0.5);
@@ -115,7 +120,7 @@ std::string histogram_text(const RegisterTally& tally, const std::optional<Forma
 std::string register_text(const RegisterTally& tally, const std::optional<Format>& format) {
   std::string text = fmt::format("  {}: {} of {} accumulations observed\n", tally.name, tally.observed, tally.total);
   for (const RegisterRow& row : kRegisterRows) {
-    if (tally.*row.of == 0) continue;
+    if (tally.*row.of == 0 || !counts(row, tally)) continue;
     text += fmt::format("    {:<18} {:>14} {:>9.4f} %  {}\n", row.name, tally.*row.field,
                         percent(tally.*row.field, tally.*row.of), row.meaning);
   }
@@ -198,7 +203,9 @@ Json counters_json(const Counters& counters) {
 Json register_json(const RegisterTally& tally) {
   Json json = {{"register", tally.name}, {"accumulations", tally.total}, {"observed", tally.observed}};
   json["products_observed"] = tally.products;
-  for (const RegisterRow& row : kRegisterRows) json[row.name] = tally.*row.field;
+  for (const RegisterRow& row : kRegisterRows) {
+    json[row.name] = counts(row, tally) ? Json(tally.*row.field) : Json(nullptr);
+  }
   json["binades"] = Json::array();
   for (std::size_t e = 0; e < tally.exponents.size(); ++e) {
     if (tally.exponents[e] != 0) json["binades"].push_back({{"exponent_field", e}, {"sums", tally.exponents[e]}});
