@@ -135,10 +135,9 @@ Rows round_rows(const Filter& wanted) {
       const auto to_codes = [&](unsigned threads) { round_to_codes(input, spec, output.data(), threads); };
       add_rates(
           wanted, key, input, copy, [&] { to_codes(1); }, rows);
-      if (format == std::string_view("e4m3fn")) add_speedup(wanted, key, to_codes, rows);
-      if (rounding != Rounding::rne) continue;
       add_rates(
           wanted, key + "_values", input, copy, [&] { round_to_values(input, spec, output); }, rows);
+      add_speedup(wanted, key, to_codes, rows);
     }
   }
   block_rows(wanted, input, copy, rows);

@@ -149,7 +149,7 @@ Result<Rounded> round_to_format(const Operand& operand, const Format& format, Ro
   return rounded;
 }
 
-std::vector<std::byte> unpadded(const std::vector<std::uint8_t>& codes, std::size_t rows, std::size_t columns,
+std::vector<std::byte> unpadded(const ByteBuffer& codes, std::size_t rows, std::size_t columns,
                                 std::size_t padded_columns) {
   std::vector<std::byte> bytes;
   bytes.reserve(rows * columns);

@@ -257,12 +257,13 @@ Result<MxTensor> quantize_mx(std::span<const float> values, std::size_t rows, st
   tensor.columns = columns;
   tensor.padded_columns = blocks.padded_columns();
   tensor.scales.resize(blocks.count());
-  tensor.codes.resize(blocks.count() * kMxBlock);
+  tensor.codes = ByteBuffer(blocks.count() * kMxBlock);
   const RoundSpec round_spec{spec.element.format, spec.rounding, Saturation::on, spec.random_bits, spec.key};
   const RoundParameters parameters = make_parameters(round_spec, RoundOutput::byte_codes);
   const ScaleParameters scale = make_scale_parameters(spec.element, spec.rule);
   const auto scalar = [&](std::size_t block, Counters& counters) {
     const BlockPlace place = blocks.at(block);
+    std::fill_n(tensor.codes.data() + place.slot + place.length, kMxBlock - place.length, std::uint8_t{0});
     tensor.scales[block] = quantize_mx_block(values.subspan(place.element, place.length), spec, place.element,
                                              tensor.codes.data() + place.slot, counters);
   };
@@ -315,7 +316,7 @@ Result<Nvfp4Tensor> quantize_nvfp4(std::span<const float> values, std::size_t ro
   tensor.columns = columns;
   tensor.padded_columns = blocks.padded_columns();
   tensor.scales.resize(blocks.count());
-  tensor.codes.resize(blocks.count() * kNvfp4Block);
+  tensor.codes = ByteBuffer(blocks.count() * kNvfp4Block);
   const float largest = std::bit_cast<float>(largest_finite_bits(values.data(), values.size()));
   tensor.tensor_scale = largest / 2688.0F;  // 448 * 6: largest E4M3 scale times largest E2M1 element
   if (tensor.tensor_scale == 0) tensor.tensor_scale = 1;
@@ -325,6 +326,7 @@ Result<Nvfp4Tensor> quantize_nvfp4(std::span<const float> values, std::size_t ro
       make_parameters({builtin_format("e4m3fn"), Rounding::rne, Saturation::on}, RoundOutput::byte_codes);
   const auto scalar = [&](std::size_t block, Counters& counters) {
     const BlockPlace place = blocks.at(block);
+    std::fill_n(tensor.codes.data() + place.slot + place.length, kNvfp4Block - place.length, std::uint8_t{0});
     tensor.scales[block] = quantize_nvfp4_block(values.subspan(place.element, place.length), tensor.tensor_scale, spec,
                                                 place.element, tensor.codes.data() + place.slot, counters);
   };

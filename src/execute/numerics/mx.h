@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "execute/numerics/byte_buffer.h"
 #include "execute/numerics/counters.h"
 #include "execute/numerics/format.h"
 #include "execute/numerics/stochastic.h"
@@ -49,7 +50,7 @@ struct MxTensor {
   std::size_t columns = 0;
   std::size_t padded_columns = 0;
   std::vector<std::uint8_t> scales;  ///< E8M0, rows * padded_columns / 32
-  std::vector<std::uint8_t> codes;   ///< rows * padded_columns
+  ByteBuffer codes;                  ///< rows * padded_columns
   Counters counters;                 ///< of real elements only, not of padding
   std::uint64_t nan_blocks = 0;      ///< blocks whose scale is NaN
 };
@@ -85,7 +86,7 @@ struct Nvfp4Tensor {
   std::size_t padded_columns = 0;
   float tensor_scale = 1;
   std::vector<std::uint8_t> scales;  ///< E4M3FN, rows * padded_columns / 16
-  std::vector<std::uint8_t> codes;   ///< E2M1, one per byte
+  ByteBuffer codes;                  ///< E2M1, one per byte
   Counters counters;
   std::uint64_t nan_blocks = 0;
 };
