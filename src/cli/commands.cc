@@ -1,4 +1,5 @@
 #include "cli/command.h"
+#include "cli/map_command.h"
 #include "cli/matmul_command.h"
 #include "cli/round_command.h"
 
@@ -17,6 +18,7 @@ const std::vector<Command>& commands() {
       {"why", "from a number of a stored decision down to the line that caused it", why_command},
       {"reproduce", "make a stored decision again and compare every byte", reproduce_command},
       {"verify", "reference answers against Plumbline's own", verify_command},
+      {"map", "one kernel on one accelerator: the best loop nest with proof", map_command},
       {"round", "a tensor through a number format, with everything that happened to it", round_command},
       {"matmul", "a matrix product as an accumulator really sums it, and what was lost", matmul_command},
   };

@@ -1,0 +1,93 @@
+#include "cli/map_command.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/command.h"
+
+namespace plumbline::cli {
+namespace {
+
+struct Outcome {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+Outcome map(std::vector<std::string> arguments) {
+  setenv("PLUMBLINE_CATALOG", PLUMBLINE_SOURCE_DIR "/catalog", 1);
+  std::ostringstream out, err;
+  const int code = map_command(arguments, out, err);
+  return {code, out.str(), err.str()};
+}
+
+TEST(MapCommand, proves_a_mapping_of_a_projection_on_a_catalogue_accelerator) {
+  const Outcome o =
+      map({"--accelerator", "ws-128", "--kernel", "gemm M=512 N=768 K=768 in=int8 acc=int32", "--format", "json"});
+  ASSERT_EQ(o.code, kYes) << o.err;
+  const auto document = nlohmann::json::parse(o.out);
+  EXPECT_EQ(document["kind"], "map");
+  EXPECT_EQ(document["macs"], 512 * 768 * 768);
+  EXPECT_NEAR(document["certificate"]["gap"].get<double>(), 0, 1e-9);
+  EXPECT_EQ(document["mapping"].size(), 4);
+  // The array is full: no port of this machine need hold it up.
+  EXPECT_EQ(document["compute_steps"], 512 * 768 * 768 / (128 * 128));
+}
+
+TEST(MapCommand, prints_a_loop_nest) {
+  const Outcome o = map({"--accelerator", "ws-128", "--kernel", "gemm M=64 N=128 K=128"});
+  ASSERT_EQ(o.code, kYes) << o.err;
+  EXPECT_NE(o.out.find("hbm            keeps weights, inputs, outputs"), std::string::npos) << o.out;
+  EXPECT_NE(o.out.find("at once "), std::string::npos) << o.out;
+  EXPECT_NE(o.out.find("proof   energy-delay product"), std::string::npos) << o.out;
+}
+
+TEST(MapCommand, counts_a_given_mapping) {
+  const std::string path = (std::filesystem::temp_directory_path() / "plumbline_map_command_test.yaml").string();
+  std::ofstream(path) << "mapping:\n"
+                         "  - {level: hbm, keep: [weights, inputs, outputs]}\n"
+                         "  - {level: sram, keep: [weights, inputs, outputs], loops: [N 2]}\n"
+                         "  - {level: accumulator, keep: [outputs], loops: [K 3, M 64, N 128 x, K 128 y]}\n"
+                         "  - {level: array, keep: [weights]}\n";
+  const Outcome o =
+      map({"--accelerator", "ws-128", "--kernel", "gemm M=64 N=256 K=384", "--mapping", path, "--format", "json"});
+  ASSERT_EQ(o.code, kYes) << o.err;
+  const auto document = nlohmann::json::parse(o.out);
+  EXPECT_TRUE(document["certificate"].is_null());
+  EXPECT_EQ(document["compute_steps"], 2 * 3 * 64);
+  for (const auto& row : document["counts"]) {
+    if (row["level"] == "sram" && row["operand"] == "weights") {
+      EXPECT_EQ(row["reads"], 256 * 384);
+    }
+    if (row["level"] == "accumulator") {
+      EXPECT_EQ(row["updates"], 3 * 64 * 256);
+    }
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(MapCommand, names_what_is_wrong_with_a_kernel) {
+  EXPECT_NE(map({"--accelerator", "ws-128", "--kernel", "gem M=4 N=4 K=4"}).err.find("did you mean 'gemm'"),
+            std::string::npos);
+  EXPECT_NE(map({"--accelerator", "ws-128", "--kernel", "gemm M=4 N=4"}).err.find("a gemm needs 'K'"),
+            std::string::npos);
+  EXPECT_NE(map({"--accelerator", "ws-128", "--kernel", "gemm M=0 N=4 K=4"}).err.find("'0' is no size for M"),
+            std::string::npos);
+  EXPECT_NE(map({"--accelerator", "ws-128", "--kernel", "gemm M=4 N=4 K=4 in=int7"}).err.find("int7"),
+            std::string::npos);
+  EXPECT_EQ(map({"--accelerator", "ws-128", "--kernel", "gemm M=1099511627776 N=1099511627776 K=4"}).code, kCannotSay);
+}
+
+TEST(MapCommand, a_convolution_states_what_its_proof_covers) {
+  const Outcome o = map({"--accelerator", "ws-128", "--kernel", "conv K=16 C=16 P=6 Q=6 R=3 S=3", "--format", "json"});
+  ASSERT_EQ(o.code, kYes) << o.err;
+  const auto document = nlohmann::json::parse(o.out);
+  EXPECT_NE(document["certificate"]["covered"].get<std::string>().find("nothing in 'accumulator'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace plumbline::cli
