@@ -159,14 +159,7 @@ void add_changes(const DecisionStudy& study, const Decision& d, Screen& screen) 
                change_sentence(change, attribution, guilty), guilty ? Tone::bold : Tone::plain);
     first = false;
   }
-  if (d.first_failing_stage != "none") {
-    std::string stage = "first failing stage: " + d.first_failing_stage;
-    const std::string same = d.first_failing_stage + ", ";
-    for (const auto& feedback : d.feedback) {
-      stage += feedback.starts_with(same) ? feedback.substr(d.first_failing_stage.size()) : "; " + feedback;
-    }
-    screen.row("", stage);
-  }
+  if (d.first_failing_stage != "none") screen.row("", "first failing stage: " + stage_sentence(d));
 }
 
 void add_mechanism(const Decision& d, Screen& screen) {

@@ -25,7 +25,7 @@ constexpr std::string_view kStyle = R"css(
 --p0:#3f9a66;--p1:#d98a3d;--p2:#d65a4c;--p3:#a678c0;--p4:#c9a227;--p5:#45a5b3;--p6:#8a9f45;--p7:#6d9edb;--p8:#b87070;--p9:#8796a8;--p10:#6f7b88}}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:1000px;padding:24px 20px 60px;background:var(--ground);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
-h1{font-size:30px;margin:0;text-transform:capitalize}h2{font-size:21px;margin:38px 0 8px;border-bottom:1px solid var(--line);padding-bottom:4px}
+h1{font-size:30px;margin:0}h2{font-size:21px;margin:38px 0 8px;border-bottom:1px solid var(--line);padding-bottom:4px}
 h3{font-size:16px;margin:22px 0 6px}p{margin:8px 0}small,.soft{color:var(--soft)}
 .verdict{border-left:8px solid var(--bad);background:var(--panel);padding:16px 20px;border-radius:4px}
 .verdict.release{border-color:var(--good)}.verdict.release_with_guardrails{border-color:var(--watch)}
@@ -58,7 +58,7 @@ void add_head(const DecisionStudy& study, const Decision& d, std::string& out) {
   out += fmt::format("<title>{}: {}</title><style>{}</style></head><body>\n", e(verdict_words(name)), e(scenario.name),
                      kStyle);
   out += fmt::format("<header class=\"verdict {}\"><h1>{}</h1><small>{} against {}</small>\n", name,
-                     e(verdict_words(name)), e(study.table.candidate_path), e(study.table.baseline_path));
+                     e(capital(verdict_words(name))), e(study.table.candidate_path), e(study.table.baseline_path));
   if (d.symptom.harmful && d.symptom_paired && d.symptom_paired->valid) {
     out += fmt::format("<p class=\"lead\">{}</p>", e(capital(symptom_sentence(d, scenario))));
   } else if (!d.reasons.empty()) {
@@ -82,11 +82,7 @@ void add_answers(const DecisionStudy& study, const Decision& d, std::string& out
         fmt::format("<div{}>{}</div>", guilty ? " class=\"bad\"" : "", e(change_sentence(change, attribution, guilty)));
   }
   if (!changes.empty()) row(d.first_failing_change.empty() ? "Changes" : "Cause", changes);
-  if (d.first_failing_stage != "none") {
-    std::string stage = e(d.first_failing_stage);
-    for (const auto& feedback : d.feedback) stage += "; " + e(feedback);
-    row("First fails at", stage);
-  }
+  if (d.first_failing_stage != "none") row("First fails at", e(stage_sentence(d)));
   if (d.symptom.harmful)
     row("Mechanism",
         e(d.mechanism.identified ? fmt::format("{}, confidence {}: {}", verdict_words(d.bottleneck.name),
@@ -130,7 +126,7 @@ void add_fix(const DecisionStudy& study, const Decision& d, std::string& out) {
     std::vector<decide::SliceJudgement> rows;
     for (const auto& row : fix.blast_radius) rows.push_back(row.judgement);
     out += slice_chart("blast radius", rows, d.margin, d.better == "lower", scenario);
-    out += limit_chart("service limits with the fix", d.sla_baseline, fix.sla, "with the fix");
+    out += limit_chart("service limits with the fix", {}, fix.sla, "with the fix");
     out += fmt::format("<h3>Rollback ({})</h3><pre>{}</pre>\n",
                        fix.rollback_proven ? "proven: it gives the baseline's SHA-256" : "not proven",
                        e(resolved_yaml(fix.rollback_patch)));

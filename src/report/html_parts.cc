@@ -170,8 +170,8 @@ std::string limit_chart(const std::string& title, const std::vector<decide::Limi
     }
     const double share = 100 * limit.value / limit.limit;
     marks.push_back({label,
-                     fmt::format("{} (≤ {}) {}", quantity(limit.value, limit.unit), quantity(limit.upper, limit.unit),
-                                 limit.met ? "met" : "missed"),
+                     fmt::format("{}, bound {}: {}", quantity(limit.value, limit.unit),
+                                 quantity(limit.upper, limit.unit), limit.met ? "met" : "missed"),
                      share, share, 100 * limit.upper / limit.limit, limit.met ? hue : Hue::bad});
   };
   for (std::size_t i = 0; i < other.size(); ++i) {
@@ -250,14 +250,20 @@ std::string mechanism_section(const Decision& d) {
       "<h2>Mechanism</h2>\n<p>{}.</p>\n<p class=\"soft\">Share of the gap between the arms that closes when one "
       "resource is relieved in both of them.</p>\n",
       e(capital(d.mechanism.sentence)));
+  constexpr double kNothingPercent = 0.05;  // %: what the chart would print as 0.0
   std::vector<Mark> marks;
   std::string missing;
+  std::string idle;
   for (const auto& row : d.mechanism.relief) {
     if (!row.gap_closed_percent) {
       missing += fmt::format("<li>{}: {}</li>", e(row.resource), e(row.why));
       continue;
     }
     std::string label = row.resource;
+    if (std::abs(*row.gap_closed_percent) < kNothingPercent && row.resource != d.mechanism.resource) {
+      idle += fmt::format("{}{}{}", idle.empty() ? "" : ", ", label, row.frozen ? " (frozen batches)" : "");
+      continue;
+    }
     if (row.frozen) label += " (frozen batches)";
     std::string text = percent(*row.gap_closed_percent);
     if (row.restores_change) text += ", restores a changed key";
@@ -269,6 +275,7 @@ std::string mechanism_section(const Decision& d) {
   }
   std::stable_sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.value > b.value; });
   out += mark_chart("share of the gap closed by each relief", marks, {}, false);
+  if (!idle.empty()) out += fmt::format("<p class=\"soft\">These close nothing: {}.</p>\n", e(idle));
   if (!missing.empty()) out += "<ul>" + missing + "</ul>\n";
   if (!d.triage.quadrant.empty())
     out += fmt::format("<p>Triage: {}; {}.</p>\n", e(d.triage.quadrant), e(d.triage.first));

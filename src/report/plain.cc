@@ -92,12 +92,22 @@ std::string change_sentence(const ingest::Change& change, const decide::Attribut
   return out + ": no value";
 }
 
+std::string stage_sentence(const decide::Decision& d) {
+  std::string out = d.first_failing_stage;
+  for (const auto& feedback : d.feedback) {
+    // Feedback on the stage itself repeats its name.
+    out += feedback.starts_with(d.first_failing_stage + ", ") ? feedback.substr(d.first_failing_stage.size())
+                                                              : "; " + feedback;
+  }
+  return out;
+}
+
 const decide::RejectedFix* tempting_wrong_fix(const decide::Decision& d) {
   const decide::RejectedFix* found = nullptr;
   for (const auto& row : d.rejected_fixes) {
     if (!row.why.starts_with("it makes the regression worse")) continue;
     if (row.kind == "clock") return &row;
-    if (found == nullptr) found = &row;
+    if (found == nullptr && row.kind != "clock_cap") found = &row;  // nobody is tempted to slow a late service down
   }
   return found;
 }

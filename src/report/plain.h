@@ -22,6 +22,9 @@ namespace plumbline::report {
 [[nodiscard]] std::string change_sentence(const ingest::Change& change, const decide::Attribution& attribution,
                                           bool with_reason);
 
+/// "schedule, amplified by serve (+2.5 %)".
+[[nodiscard]] std::string stage_sentence(const decide::Decision& decision);
+
 /// The rejected fix that someone under pressure would reach for and that makes things worse: the clock before others.
 /// nullptr when none does.
 [[nodiscard]] const decide::RejectedFix* tempting_wrong_fix(const decide::Decision& decision);
