@@ -34,6 +34,8 @@ int serve_command(const Arguments& arguments, std::ostream& out, std::ostream& e
 int validate_command(const Arguments& arguments, std::ostream& out, std::ostream& err);
 int why_command(const Arguments& arguments, std::ostream& out, std::ostream& err);
 int reproduce_command(const Arguments& arguments, std::ostream& out, std::ostream& err);
+int reuse_command(const Arguments& arguments, std::ostream& out, std::ostream& err);
+int sensitivity_command(const Arguments& arguments, std::ostream& out, std::ostream& err);
 int verify_command(const Arguments& arguments, std::ostream& out, std::ostream& err);
 
 /// Prints diagnostics and gives exit code 2.

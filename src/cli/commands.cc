@@ -17,6 +17,8 @@ const std::vector<Command>& commands() {
       {"validate", "every metric per slice, the limits and the invariants", validate_command},
       {"why", "from a number of a stored decision down to the line that caused it", why_command},
       {"reproduce", "make a stored decision again and compare every byte", reproduce_command},
+      {"reuse", "where weights move and where they stay, by layer class and shape", reuse_command},
+      {"sensitivity", "a metric over batch and sequence, with its cliffs and their causes", sensitivity_command},
       {"verify", "reference answers against Plumbline's own", verify_command},
       {"map", "one kernel on one accelerator: the best loop nest with proof", map_command},
       {"round", "a tensor through a number format, with everything that happened to it", round_command},

@@ -14,7 +14,7 @@ std::optional<int> parse_arguments(CLI::App& app, const Arguments& arguments, st
     app.parse(reversed);
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
-    out << app.help();
+    out << app.help("plumbline");
     return kYes;
   } catch (const CLI::ParseError& e) {
     std::vector<std::string> flags;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "schedule/array_time.h"
+#include "schedule/network_time.h"
 #include "schedule/traffic.h"
 
 namespace plumbline::execute {
@@ -93,6 +94,9 @@ class KernelCosting {
     energy_[at(EnergyPath::mac)] += static_cast<double>(schedule_.counts.macs) * mac->second.femtojoules;
     time_ = schedule::array_time(kernel_.einsum, schedule_.mapping, schedule_.stationary, format->macs_per_pe,
                                  accelerator, context_.clock);
+    PL_TRY(const schedule::ArrayNetwork network,
+           schedule::find_array_network(kernel_.einsum, schedule_.mapping, accelerator, context_.levels, context_.clock));
+    network_cycles_ = network.cycles;
     const schedule::Traffic traffic =
         find_traffic(kernel_.einsum, schedule_.mapping, schedule_.counts, context_.levels.home);
     for (std::size_t o = 0; o < operands.size(); ++o) {
@@ -233,6 +237,7 @@ class KernelCosting {
                     cycles_for(bytes_of(off_chip_.write), memory.write.per_cycle(context_.clock))),
            CycleClass::dram);
     }
+    late(network_cycles_, CycleClass::noc);
     if (matrix) {
       late(std::max(computing, port), CycleClass::vector_unit);
     } else {
@@ -270,6 +275,7 @@ class KernelCosting {
   const Situation& situation_;
   SituationCost cost_;
   schedule::ArrayTime time_;
+  std::int64_t network_cycles_ = 0;  ///< of the limiting link; 0 when the networks are ideal
   std::array<double, kEnergyPaths> energy_{};
   Port off_chip_;
   Port vector_;

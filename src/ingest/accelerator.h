@@ -27,6 +27,19 @@ struct Keeps {
   bool outputs = false;
 };
 
+/// How one tensor travels between the array and the levels outside it.
+struct TensorNetwork {
+  std::string topology = {};  ///< row of ingest/topologies.inc
+  Rate link = {};             ///< of every link
+};
+
+struct ArrayNetworks {
+  TensorNetwork weights;  ///< or what is held in their place
+  TensorNetwork inputs;
+  TensorNetwork outputs;
+  bool shared = false;  ///< all three on the same wires
+};
+
 struct AcceleratorLevel {
   std::string name;
   Keeps keeps;
@@ -37,6 +50,7 @@ struct AcceleratorLevel {
   bool array = false;               ///< exactly one level: the processing elements
   std::int64_t fanout_x = 1;        ///< array level: columns
   std::int64_t fanout_y = 1;        ///< array level: rows
+  std::optional<ArrayNetworks> networks;  ///< array level; absent = ideal
   std::string read_action;          ///< row of the energy table, per bit
   std::string write_action;
   Span span;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ingest/accelerator.h"
+#include "ingest/topology.h"
 #include "ingest/units.h"
 
 namespace plumbline::ingest {
@@ -60,6 +61,40 @@ Keeps read_holds(const Value* value, Diagnostics& errors) {
   return keeps;
 }
 
+TensorNetwork read_tensor_network(MapReader& networks, const char* tensor, Diagnostics& errors) {
+  TensorNetwork made;
+  const Value* value = networks.require(tensor);
+  if (value == nullptr) return made;
+  MapReader map(*value, fmt::format("the network of the {}", tensor), errors);
+  if (const Value* v = map.require("topology")) made.topology = read_choice(*v, topology_names(), errors).value_or("");
+  made.link = read_rate(map.require("link"), errors);
+  map.finish();
+  return made;
+}
+
+ArrayNetworks read_networks(const Value& value, Diagnostics& errors) {
+  ArrayNetworks made;
+  MapReader map(value, "the network of the array", errors);
+  made.weights = read_tensor_network(map, "weights", errors);
+  made.inputs = read_tensor_network(map, "inputs", errors);
+  made.outputs = read_tensor_network(map, "outputs", errors);
+  const Value* shared = map.find("shared");
+  if (shared != nullptr) made.shared = read_flag(*shared, errors).value_or(false);
+  map.find("source");
+  map.finish();
+  if (!made.shared || !errors.empty()) return made;
+  const auto same = [](const TensorNetwork& a, const TensorNetwork& b) {
+    return a.topology == b.topology && a.link.bytes_per_cycle == b.link.bytes_per_cycle && a.link.bytes_per_second == b.link.bytes_per_second;
+  };
+  if (!same(made.weights, made.inputs) || !same(made.weights, made.outputs)) {
+    errors.push_back(make_error("bad-value", shared->span, "tensors that share their wires need one topology and one link"));
+  } else if (find_topology(made.weights.topology)->shape == NetworkShape::chain) {
+    errors.push_back(make_error("bad-value", shared->span, fmt::format("'{}' has wires of its own for every tensor", made.weights.topology),
+                                "bus, trees and mesh_xy can be shared"));
+  }
+  return made;
+}
+
 AcceleratorLevel read_level(const std::string& name, const Value& value, Diagnostics& errors) {
   AcceleratorLevel level;
   level.name = name;
@@ -79,6 +114,7 @@ AcceleratorLevel read_level(const std::string& name, const Value& value, Diagnos
   if (level.array) {
     if (const Value* v = map.require("columns")) level.fanout_x = read_integer(*v, 1, kMaxSide, errors).value_or(1);
     if (const Value* v = map.require("rows")) level.fanout_y = read_integer(*v, 1, kMaxSide, errors).value_or(1);
+    if (const Value* v = map.find("network")) level.networks = read_networks(*v, errors);
   }
   if (const Value* v = map.find("energy")) {
     MapReader energy(*v, "the energy of a level", errors);

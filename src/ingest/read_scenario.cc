@@ -68,15 +68,17 @@ Policy read_policy(const Value& value, Diagnostics& errors) {
   Policy out;
   MapReader map(value, "the precision policy", errors);
   for (const char* key : {"plumbline", "kind", "source"}) map.find(key);
-  const auto text = [&](const char* key) {
+  const auto text = [&](const char* key, Span* at = nullptr) {
     const Value* v = map.require(key);
-    return v == nullptr ? std::string() : read_text(*v, errors).value_or("");
+    if (v == nullptr) return std::string();
+    if (at != nullptr) *at = v->span;
+    return read_text(*v, errors).value_or("");
   };
   out.name = text("name");
-  out.inputs = text("inputs");
-  out.weights = text("weights");
-  out.accumulate = text("accumulate");
-  out.outputs = text("outputs");
+  out.inputs = text("inputs", &out.inputs_at);
+  out.weights = text("weights", &out.weights_at);
+  out.accumulate = text("accumulate", &out.accumulate_at);
+  out.outputs = text("outputs", &out.outputs_at);
   if (const Value* v = map.require("exact")) out.exact = read_flag(*v, errors).value_or(false);
   map.finish();
   return out;

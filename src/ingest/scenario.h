@@ -76,6 +76,10 @@ struct Policy {
   std::string accumulate;
   std::string outputs;
   bool exact = false;      ///< exact integer accumulation: any reduction order gives the same bits
+  Span inputs_at{};        ///< where each format was written
+  Span weights_at{};
+  Span accumulate_at{};
+  Span outputs_at{};
 };
 
 struct Profile {

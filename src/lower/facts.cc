@@ -158,10 +158,10 @@ Result<std::int64_t> format_bits(const std::string& format, const Span& span) {
 
 Result<FormatBits> policy_bits(const ingest::Policy& policy) {
   FormatBits bits;
-  PL_TRY(bits.inputs, format_bits(policy.inputs));
-  PL_TRY(bits.weights, format_bits(policy.weights));
-  PL_TRY(bits.accumulate, format_bits(policy.accumulate));
-  PL_TRY(bits.outputs, format_bits(policy.outputs));
+  PL_TRY(bits.inputs, format_bits(policy.inputs, policy.inputs_at));
+  PL_TRY(bits.weights, format_bits(policy.weights, policy.weights_at));
+  PL_TRY(bits.accumulate, format_bits(policy.accumulate, policy.accumulate_at));
+  PL_TRY(bits.outputs, format_bits(policy.outputs, policy.outputs_at));
   return bits;
 }
 

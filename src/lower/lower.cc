@@ -275,14 +275,14 @@ Status check_formats(const ingest::Policy& policy, const FormatBits& bits, const
     for (const auto& format : accelerator.formats) {
       supported += fmt::format("{}{} to {}", supported.empty() ? "" : ", ", format.inputs, format.accumulate);
     }
-    return make_error("unsupported", {},
+    return make_error("unsupported", policy.inputs_at,
                       fmt::format("the array of '{}' does not multiply {} into {} (policy '{}')", accelerator.name,
                                   policy.inputs, policy.accumulate, policy.name),
                       "it supports: " + supported);
   }
   if (bits.weights > bits.inputs) {
     return make_error(
-        "unsupported", {},
+        "unsupported", policy.weights_at,
         fmt::format("weights in {} are wider than the {} operands of the array", policy.weights, policy.inputs));
   }
   return Done{};

@@ -8,13 +8,12 @@
 #include <optional>
 #include <vector>
 
-#include "schedule/array_time.h"
 #include "schedule/evaluator.h"
+#include "schedule/price_mapping.h"
 #include "schedule/roles.h"
 #include "schedule/rules.h"
 #include "schedule/tally_counts.h"
 #include "schedule/tiling.h"
-#include "schedule/traffic.h"
 
 namespace plumbline::schedule {
 namespace {
@@ -22,60 +21,13 @@ namespace {
 /// The largest stream tile that fits, and its half and quarter.
 constexpr std::int64_t kStreamDivisors[] = {1, 2, 4};
 
-const ingest::FormatSupport& format_of(const lower::Kernel& kernel, const ingest::Accelerator& accelerator) {
-  const auto at = std::find_if(accelerator.formats.begin(), accelerator.formats.end(), [&](const auto& format) {
-    return format.inputs == kernel.inputs && format.accumulate == kernel.accumulate;
-  });
-  PL_CHECK(at != accelerator.formats.end());  // lower() has checked the pair
-  return *at;
-}
-
-/// Femtojoules of one execution; levels without an action cost nothing here (their action covers them).
-double energy_of(const Traffic& traffic, const AccessCounts& counts, const ingest::Accelerator& accelerator,
-                 const ingest::FormatSupport& format) {
-  const auto price = [&](const std::string& action) {
-    const auto at = accelerator.energy.find(action);
-    return at == accelerator.energy.end() ? 0.0 : at->second.femtojoules;
-  };
-  double sum = static_cast<double>(counts.macs) * price(format.mac_action);
-  for (std::size_t l = 0; l < traffic.size(); ++l) {
-    const ingest::AcceleratorLevel& level = accelerator.levels[l];
-    std::int64_t read = 0;
-    std::int64_t written = 0;
-    for (const OperandTraffic& operand : traffic[l]) {
-      read += operand.read_bits;
-      written += operand.write_bits;
-    }
-    sum +=
-        static_cast<double>(read) * price(level.read_action) + static_cast<double>(written) * price(level.write_action);
-  }
-  return sum;
-}
-
-/// Cycles of the array, or of the off-chip link when that is slower.
-std::int64_t latency_of(const ArrayTime& time, const Traffic& traffic, const ingest::Accelerator& accelerator) {
-  double slowest = static_cast<double>(time.total());
-  for (std::size_t l = 0; l < traffic.size(); ++l) {
-    const ingest::AcceleratorLevel& level = accelerator.levels[l];
-    if (!level.off_chip) continue;
-    std::int64_t read = 0;
-    std::int64_t written = 0;
-    for (const OperandTraffic& operand : traffic[l]) {
-      read += operand.read_bits;
-      written += operand.write_bits;
-    }
-    if (const auto rate = level.read.per_cycle(accelerator.nominal)) {
-      slowest = std::max(slowest, static_cast<double>(read) / 8 / *rate);
-    }
-    if (const auto rate = level.write.per_cycle(accelerator.nominal)) {
-      slowest = std::max(slowest, static_cast<double>(written) / 8 / *rate);
-    }
-  }
-  return static_cast<std::int64_t>(slowest);
-}
-
+/// The best mapping of one dataflow.
 struct Candidate {
-  KernelSchedule schedule;
+  std::size_t stationary = 0;
+  int stated = 0;  ///< axes of the array along which the mapping spreads what the dataflow prefers
+  Mapping mapping;
+  AccessCounts counts;
+  MappingPrice price;
   double value = std::numeric_limits<double>::infinity();
 };
 
@@ -91,17 +43,33 @@ class Chooser {
     const Hierarchy bounded = make_hierarchy(request_.accelerator, format_.macs_per_pe);
     PL_TRY(const Evaluator evaluator, Evaluator::prepare(request_.kernel.einsum, bounded));
     Diagnostics failures;
+    KernelSchedule chosen;
+    Candidate best;
     for (const ingest::Dataflow* dataflow : dataflows) {
-      const Status tried = try_dataflow(*dataflow, evaluator);
-      if (!tried.ok()) failures.insert(failures.end(), tried.errors().begin(), tried.errors().end());
+      auto tried = try_dataflow(*dataflow, evaluator);
+      if (!tried.ok()) {
+        chosen.choices.push_back({dataflow->name, tried.errors().front().message, {}, 0});
+        failures.insert(failures.end(), tried.errors().begin(), tried.errors().end());
+        continue;
+      }
+      Candidate& candidate = *tried;
+      chosen.choices.push_back({dataflow->name, {}, candidate.price, candidate.value});
+      const bool better = candidate.value < best.value;
+      // Of equals, the dataflow whose layout the mapping shows more of has the better claim to its name.
+      if (!better && !(candidate.value == best.value && candidate.stated > best.stated)) continue;
+      chosen.dataflow = dataflow->name;
+      best = std::move(candidate);
     }
-    if (best_.value == std::numeric_limits<double>::infinity()) {
+    if (best.value == std::numeric_limits<double>::infinity()) {
       PL_CHECK(!failures.empty());
       return Diagnostics{failures.front()};
     }
-    best_.schedule.hierarchy = bounded;
-    best_.schedule.evaluated = evaluated_;
-    return std::move(best_.schedule);
+    chosen.stationary = best.stationary;
+    chosen.mapping = std::move(best.mapping);
+    chosen.counts = std::move(best.counts);
+    chosen.hierarchy = bounded;
+    chosen.evaluated = evaluated_;
+    return chosen;
   }
 
  private:
@@ -131,10 +99,11 @@ class Chooser {
     return result;
   }
 
-  Status try_dataflow(const ingest::Dataflow& dataflow, const Evaluator& evaluator) {
+  Result<Candidate> try_dataflow(const ingest::Dataflow& dataflow, const Evaluator& evaluator) {
     PL_TRY(const Rules rules,
            resolve_rules(request_.kernel, dataflow, request_.options.constraints, request_.accelerator));
     const TilingProblem problem{request_.kernel, request_.accelerator, request_.levels, roles_, rules};
+    Candidate best;
     std::vector<Mapping> tried;
     for (const bool outputs_first : {false, true}) {
       for (const std::int64_t divisor : kStreamDivisors) {
@@ -145,49 +114,41 @@ class Chooser {
         const Verdict verdict = evaluator.evaluate(mapping, tally);
         if (!verdict.ok()) return evaluator.explain(verdict);
         ++evaluated_;
-        consider(dataflow, choice.stationary, mapping, counts_of(request_.kernel.einsum, mapping, tally));
+        consider(choice.stationary, mapping, counts_of(request_.kernel.einsum, mapping, tally), best);
         tried.push_back(std::move(mapping));
       }
     }
-    return Done{};
+    best.stated = stated_axes(rules, best.mapping);
+    return best;
   }
 
-  void consider(const ingest::Dataflow& dataflow, std::size_t stationary, const Mapping& mapping, AccessCounts counts) {
-    const Traffic traffic = find_traffic(request_.kernel.einsum, mapping, counts, request_.levels.home);
-    const double value = objective(stationary, mapping, counts, traffic);
-    if (!(value < best_.value)) return;
-    best_.value = value;
-    best_.schedule.dataflow = dataflow.name;
-    best_.schedule.stationary = stationary;
-    best_.schedule.mapping = mapping;
-    best_.schedule.counts = std::move(counts);
+  void consider(std::size_t stationary, const Mapping& mapping, AccessCounts counts, Candidate& best) {
+    const MappingPrice price =
+        price_mapping(request_.kernel, request_.accelerator, request_.levels, stationary, mapping, counts);
+    const double value = objective_of(price, request_.options.objective);
+    if (!(value < best.value)) return;
+    best.stationary = stationary;
+    best.value = value;
+    best.price = price;
+    best.mapping = mapping;
+    best.counts = std::move(counts);
   }
 
-  [[nodiscard]] double objective(std::size_t stationary, const Mapping& mapping, const AccessCounts& counts,
-                                 const Traffic& traffic) const {
-    const std::string& name = request_.options.objective;
-    if (name == "off_array_weight_bytes") return static_cast<double>(weight_bits(mapping, traffic));
-    const double energy = energy_of(traffic, counts, request_.accelerator, format_);
-    if (name == "energy") return energy;
-    const ArrayTime time = array_time(request_.kernel.einsum, mapping, stationary, format_.macs_per_pe,
-                                      request_.accelerator, request_.accelerator.nominal);
-    const auto cycles = static_cast<double>(latency_of(time, traffic, request_.accelerator));
-    return name == "latency" ? cycles : cycles * energy;
-  }
-
-  /// Operand 0 read just outside the array.
-  [[nodiscard]] std::int64_t weight_bits(const Mapping& mapping, const Traffic& traffic) const {
-    for (int l = request_.levels.stream; l >= 0; --l) {
-      const auto at = static_cast<std::size_t>(l);
-      if (mapping.levels[at].keeps_operand(0)) return traffic[at][0].read_bits;
+  static int stated_axes(const Rules& rules, const Mapping& mapping) {
+    bool x = false;
+    bool y = false;
+    for (const LevelNest& level : mapping.levels) {
+      for (const Loop& loop : level.loops) {
+        x = x || (loop.kind == LoopKind::spatial_x && loop.dim == rules.spatial_x);
+        y = y || (loop.kind == LoopKind::spatial_y && loop.dim == rules.spatial_y);
+      }
     }
-    return 0;
+    return (x ? 1 : 0) + (y ? 1 : 0);
   }
 
   const MappingRequest& request_;
   DimRoles roles_;
   const ingest::FormatSupport& format_;
-  Candidate best_;
   std::int64_t evaluated_ = 0;
 };
 

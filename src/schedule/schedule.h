@@ -14,8 +14,17 @@
 #include "schedule/counts.h"
 #include "schedule/hierarchy.h"
 #include "schedule/mapping.h"
+#include "schedule/price_mapping.h"
 
 namespace plumbline::schedule {
+
+/// What one dataflow can do for a kernel at its best under the objective.
+struct DataflowChoice {
+  std::string dataflow;
+  std::string failure;  ///< why it has no mapping; empty = it has one
+  MappingPrice price;
+  double value = 0;  ///< of the objective
+};
 
 /// The mapping of one matrix kernel. Vector kernels have an empty one.
 struct KernelSchedule {
@@ -24,8 +33,9 @@ struct KernelSchedule {
   Hierarchy hierarchy;
   Mapping mapping;
   AccessCounts counts;
-  std::string text;            ///< readable loop nest, "for M in 2 (sram) …"
-  std::int64_t evaluated = 0;  ///< mappings compared
+  std::string text;                     ///< readable loop nest, "for M in 2 (sram) …"
+  std::int64_t evaluated = 0;           ///< mappings compared
+  std::vector<DataflowChoice> choices;  ///< the dataflows tried, in order of name; the chosen one among them
 };
 
 /// Where an activation buffer lives and when.

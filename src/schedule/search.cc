@@ -226,7 +226,6 @@ Result<SearchResult> search_mapping(const lower::Einsum& einsum, const Hierarchy
   SearchContext context;
   PL_TRY(context.machine, make_machine(hierarchy, rates));
   PL_TRY(context.space, make_search_space(einsum, options, levels, context.machine.units()));
-  if (context.space.slides && levels > 3) return unsupported("searching four levels for a kernel that slides");
   double nodes = 1;
   for (const int d : context.space.enumerated)
     nodes *= static_cast<double>(context.space.dims[static_cast<std::size_t>(d)].chains.size());

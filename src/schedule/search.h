@@ -40,7 +40,8 @@ struct SearchOptions {
   std::vector<std::uint32_t> must_keep;    ///< by level, bit i: operand i; empty = no demand
   std::vector<std::uint32_t> must_bypass;  ///< likewise
   std::vector<FactorBound> factors;
-  bool imperfect = false;                     ///< factors need not divide (kernels without sliding windows)
+  bool imperfect = false;     ///< factors need not divide (kernels without sliding windows)
+  bool one_register = false;  ///< the last level holds one element of one operand, so no loop can stand below it
   std::int64_t most_evaluations = INT64_MAX;  ///< of complete mappings; beyond it the gap is reported as it stands
 };
 
@@ -68,7 +69,7 @@ struct SearchResult {
 [[nodiscard]] double energy_of(const Mapping& mapping, const Tally& tally, std::size_t operands,
                                const EnergyRates& rates);
 
-/// Hierarchies: two to four levels (three where windows slide) of one instance each but the last; kernels of two inputs
+/// Hierarchies: two to four levels of one instance each but the last; kernels of two inputs
 /// and an output. Errors: unsupported (anything else), does-not-fit (no mapping meets the limits), and those of
 /// Evaluator::prepare.
 Result<SearchResult> search_mapping(const lower::Einsum& einsum, const Hierarchy& hierarchy, const EnergyRates& rates,

@@ -17,6 +17,7 @@ Chain ideal(const SearchDim* dim, std::int64_t copies) {
   const std::int64_t size = dim == nullptr ? 1 : dim->size;
   Chain chain;
   chain.extent.fill(size);
+  chain.array = size;
   chain.copies = std::min(size, copies);
   chain.steps = static_cast<double>(size) / static_cast<double>(chain.copies);
   return chain;
@@ -109,7 +110,11 @@ std::size_t Joiner::variant(const OrderCase& order, std::size_t owner) const {
     v += values * static_cast<std::size_t>(order.reach(owner, l));
     values *= static_cast<std::size_t>(l + 1);
   }
-  return 2 * v + (order.z_moves == 1 && owner == context_.space.y_owner ? 1 : 0);
+  // Blocks 1 and 2, or block 0 where it is the only one.
+  const bool slider = context_.space.slides && owner == context_.space.y_owner;
+  const unsigned moves = slider ? static_cast<unsigned>(order.z_moves) & context_.z_blocks() : 0;
+  // Beyond the reaches, who stands innermost in every block matters to a slider.
+  return 8 * v + moves;
 }
 
 /// The one figure that falls with more copies: each copy of a sum skips its first read.
@@ -245,7 +250,15 @@ void Joiner::open(const Node& node) {
 
 namespace {
 
-/// Whether a chain has no loop in any block of the set, and where asked one in the last block.
+/// Whether a chain has loops in exactly those of the blocks `asked` that `moves` names.
+bool moves_as_said(const Chain& chain, unsigned moves, unsigned asked, int levels) {
+  for (int b = 0; b + 1 < levels; ++b) {
+    if (((asked >> b) & 1U) != 0 && ((moves >> b) & 1U) != (chain.trips(b, levels) > 1 ? 1U : 0U)) return false;
+  }
+  return true;
+}
+
+/// Whether a chain has no loop in any block of the set.
 bool obeys(const Chain& chain, unsigned still, int levels) {
   for (int b = 0; still != 0; ++b, still >>= 1U) {
     if ((still & 1U) != 0 && chain.trips(b, levels) > 1) return false;
@@ -269,7 +282,9 @@ bool Joiner::gather(const Node& node, const OrderCase& order, const std::array<R
   for (const Item& z : zs) {
     if (!by_weights_ && !improves(bound(x, best_y.load, z.load, least))) break;
     if (node.copies * z.chain->copies > m.units() || !obeys(*z.chain, order.z_still, m.levels)) continue;
-    if (order.z_moves >= 0 && (order.z_moves == 1) != (z.chain->trips(m.levels - 2, m.levels) > 1)) continue;
+    if (order.z_moves >= 0 &&
+        !moves_as_said(*z.chain, static_cast<unsigned>(order.z_moves), context_.z_blocks(), m.levels))
+      continue;
     if (!fits(node, residence, kUnit, *z.chain)) continue;
     Group& group = z_groups_[static_cast<std::size_t>(z.group)];
     group.least_steps = group.items.empty() ? z.chain->steps : std::min(group.least_steps, z.chain->steps);
@@ -387,31 +402,33 @@ void Joiner::count(const Leaf& leaf, const Score& bound) {
   }
   std::vector<int> key{leaf.y->index, leaf.z->index};
   for (const Residence r : leaf.residence) key.push_back(static_cast<int>(r));
-  if (seen_.insert(key).second) count_orders(mapping, bound);
+  if (!seen_.insert(key).second) return;
+  auto& loops = mapping.levels[static_cast<std::size_t>(context_.machine.levels - 2)].loops;
+  const auto from = std::stable_partition(loops.begin(), loops.end(),
+                                          [](const Loop& loop) { return loop.kind == LoopKind::temporal; });
+  const std::vector<Loop> spatial(from, loops.end());
+  loops.erase(from, loops.end());
+  count_orders(mapping, spatial, 0, bound);
 }
 
-/// Every order of all blocks (two at most where windows slide).
-void Joiner::count_orders(Mapping& mapping, const Score& bound) {
+/// Every order of every block from `block` inward.
+void Joiner::count_orders(Mapping& mapping, const std::vector<Loop>& spatial, int block, const Score& bound) {
+  if (block + 1 == context_.machine.levels) {
+    if (exhausted()) {
+      unproved_ = std::min(unproved_, bound.first);
+      return;
+    }
+    LevelNest& last = mapping.levels[static_cast<std::size_t>(block - 1)];
+    last.loops.insert(last.loops.end(), spatial.begin(), spatial.end());
+    count_mapping(mapping);
+    last.loops.resize(last.loops.size() - spatial.size());
+    return;
+  }
   const auto by_dim = [](const Loop& a, const Loop& b) { return a.dim < b.dim; };
-  auto& inner = mapping.levels[static_cast<std::size_t>(context_.machine.levels - 2)].loops;
-  std::vector<Loop> spatial;
-  std::vector<Loop> temporal;
-  for (const Loop& loop : inner) (loop.kind == LoopKind::temporal ? temporal : spatial).push_back(loop);
-  std::vector<Loop> none;
-  std::vector<Loop>& outer = context_.machine.levels == 3 ? mapping.levels[0].loops : none;
-  std::sort(outer.begin(), outer.end(), by_dim);
-  do {
-    std::sort(temporal.begin(), temporal.end(), by_dim);
-    do {
-      if (exhausted()) {
-        unproved_ = std::min(unproved_, bound.first);
-        return;
-      }
-      inner = temporal;
-      inner.insert(inner.end(), spatial.begin(), spatial.end());
-      count_mapping(mapping);
-    } while (std::next_permutation(temporal.begin(), temporal.end(), by_dim));
-  } while (std::next_permutation(outer.begin(), outer.end(), by_dim));
+  auto& loops = mapping.levels[static_cast<std::size_t>(block)].loops;
+  std::sort(loops.begin(), loops.end(), by_dim);
+  do count_orders(mapping, spatial, block + 1, bound);
+  while (std::next_permutation(loops.begin(), loops.end(), by_dim));
 }
 
 }  // namespace plumbline::schedule

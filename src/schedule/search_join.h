@@ -51,7 +51,7 @@ class Joiner {
   };
   using List = std::vector<Item>;
   /// What of an order case the cost of one owner depends on has this many values; residences likewise.
-  static constexpr std::size_t kVariants = 48;
+  static constexpr std::size_t kVariants = 192;
   static constexpr std::size_t kResidences = 8;
   /// The lists of one dimension: by variant and residence, cheapest first.
   struct Lists {
@@ -86,7 +86,7 @@ class Joiner {
   void join(const Node& node, const OrderCase& order, const std::array<Residence, 3>& residence, const Load& x);
   void count(const Leaf& leaf, const Score& bound);
   void count_mapping(const Mapping& mapping);
-  void count_orders(Mapping& mapping, const Score& bound);
+  void count_orders(Mapping& mapping, const std::vector<Loop>& spatial, int block, const Score& bound);
   void spread_sums(const Node& node, std::size_t owner, std::int64_t copies, Load& load) const;
   [[nodiscard]] Mapping build(const Leaf& leaf) const;
 

@@ -23,42 +23,55 @@ Sizes ones() {
   return sizes;
 }
 
+/// Sweeps of the sliding operand's tiles of one level under one block.
+const Sweeps& find_sweeps(SearchContext& context, const Node& node, int level, int block) {
+  const SearchSpace& space = context.space;
+  const int levels = context.machine.levels;
+  std::vector<WindowLoop> loops;
+  std::vector<std::int64_t> key;
+  Sizes tile = ones(), spatial = ones();  // flat dimensions are counted apart, as factors
+  for (std::size_t i = 0; i < space.enumerated.size(); ++i) {
+    const auto d = static_cast<std::size_t>(space.enumerated[i]);
+    const SearchDim& dim = space.dims[d];
+    const Chain& c = dim.chains[static_cast<std::size_t>(node.chain[i])];
+    if (((dim.relevant >> space.y_owner) & 1U) == 0 || !dim.window) continue;
+    loops.push_back({static_cast<int>(d), block < 0 ? 1 : c.trips(block, levels)});
+    tile[d] = c.extent[static_cast<std::size_t>(level)];
+    if (level + 1 == levels) spatial[d] = c.copies;
+    key.insert(key.end(), {loops.back().trips, tile[d], spatial[d]});
+  }
+  const auto [at, fresh] = context.sweeps.try_emplace(key);
+  if (fresh) at->second = window_sweeps(space, context.projections[space.y_owner], loops, tile, spatial);
+  return at->second;
+}
+
 /// Sums over the windows of the sliding operand.
 void add_windows(SearchContext& context, Node& node) {
   const SearchSpace& space = context.space;
   const int levels = context.machine.levels;
-  const Projection& projection = context.projections[space.y_owner];
-  std::vector<WindowLoop> outer, inner;
-  std::vector<std::int64_t> key;
-  Sizes registers = ones(), spatial = ones(), between = ones();  // flat dimensions are counted apart, as factors
+  Sizes registers = ones(), spatial = ones();
   for (std::size_t i = 0; i < space.enumerated.size(); ++i) {
     const auto d = static_cast<std::size_t>(space.enumerated[i]);
     const SearchDim& dim = space.dims[d];
     const Chain& c = dim.chains[static_cast<std::size_t>(node.chain[i])];
     if (((dim.relevant >> space.y_owner) & 1U) == 0) continue;
-    const std::int64_t inner_trips = c.trips(levels - 2, levels);
-    if (!dim.window) {
+    PerLevel& trips = dim.window ? node.window_trips : node.flat_trips;
+    for (int b = 0; b + 1 < levels; ++b) trips[static_cast<std::size_t>(b)] *= static_cast<double>(c.trips(b, levels));
+    if (dim.window) {
+      registers[d] = c.extent[static_cast<std::size_t>(levels - 1)];
+      spatial[d] = c.copies;
+    } else {
       node.flat *= static_cast<double>(dim.size);
-      node.flat_inner *= static_cast<double>(inner_trips);
       node.points *= static_cast<double>(c.copies);
-      continue;
     }
-    const std::int64_t outer_trips = levels == 3 ? c.trips(0, levels) : 1;
-    outer.push_back({static_cast<int>(d), outer_trips});
-    inner.push_back({static_cast<int>(d), inner_trips});
-    node.windows_outer *= static_cast<double>(outer_trips);
-    node.windows_inner *= static_cast<double>(inner_trips);
-    registers[d] = c.extent[static_cast<std::size_t>(levels - 1)];
-    spatial[d] = c.copies;
-    between[d] = c.extent[static_cast<std::size_t>(levels - 2)];
-    key.push_back(between[d]);
   }
-  const auto [at, fresh] = context.outer_sweeps.try_emplace(key);
-  if (fresh) at->second = window_sweeps(space, projection, outer, between, ones());
-  node.outer = &at->second;
-  node.inner = window_sweeps(space, projection, inner, registers, spatial);
-  if (node.windows_inner == 1) node.direct = window_sweeps(space, projection, outer, registers, spatial);
-  node.points *= window_points(space, projection, registers, spatial);
+  for (int l = 1; l < levels; ++l) {
+    Node::Slide& slide = node.slides[static_cast<std::size_t>(l)];
+    slide.block = l - 1;
+    while (slide.block >= 0 && node.window_trips[static_cast<std::size_t>(slide.block)] == 1) --slide.block;
+    slide.sweeps = &find_sweeps(context, node, l, slide.block);
+  }
+  node.points *= window_points(space, context.projections[space.y_owner], registers, spatial);
 }
 
 /// One enumerated dimension into the products of the node.
@@ -148,10 +161,12 @@ void add_cases(const SearchContext& context, const Node& node, OrderCase order, 
       cases.push_back(order);
       return;
     }
-    for (const int moves : {0, 1}) {
-      if (moves == 1 && (context.z() == nullptr || ((order.z_still >> (blocks - 1)) & 1U) != 0)) continue;
-      order.z_moves = moves;
+    // Every answer to where z moves that the case allows.
+    const unsigned free = context.z() == nullptr ? 0U : context.z_blocks() & ~order.z_still;
+    for (unsigned moves = free;; moves = (moves - 1) & free) {
+      order.z_moves = static_cast<int>(moves);
       cases.push_back(order);
+      if (moves == 0) break;
     }
     return;
   }
@@ -203,54 +218,87 @@ void cheapest(const std::vector<Sweep>& sweeps, double repeats, double merged_pr
   at.delivered_again = fewest_delivered;
 }
 
+/// What the sliding operand's lower bounds depend on, by block.
+struct Blocks {
+  const SearchContext& context;
+  const Node& node;
+  const OrderCase& order;
+  const Chain& y;
+
+  [[nodiscard]] bool first(int b) const { return order.owner[static_cast<std::size_t>(b)] == context.space.y_owner; }
+  [[nodiscard]] double y_trips(int b) const { return static_cast<double>(y.trips(b, context.machine.levels)); }
+  [[nodiscard]] bool flat_moves(int b) const {
+    return node.flat_trips[static_cast<std::size_t>(b)] > 1 || ((order.z_moves >> b) & 1) != 0;
+  }
+  /// Trips over windows and y of all blocks outside b.
+  [[nodiscard]] double outside(int b) const {
+    double trips = 1;
+    for (int a = 0; a < b; ++a) trips *= node.window_trips[static_cast<std::size_t>(a)] * y_trips(a);
+    return trips;
+  }
+};
+
+/// Words of tiles of `level` while the flat dimensions are passed once: lower bounds as in `cheapest`. False when the
+/// case cannot be.
+bool slide_into(const Blocks& blocks, int level, double merged_price, double delivered_price, Sweep& at) {
+  const Node::Slide& slide = blocks.node.slides[static_cast<std::size_t>(level)];
+  const Sweep& still = slide.sweeps->still;
+  double repeats = 1;
+  for (int b = level - 1; b > slide.block; --b) {
+    const bool said = ((blocks.context.z_blocks() >> b) & 1U) != 0;
+    if (!said || blocks.flat_moves(b)) {
+      // A flat loop moves in b, or b is the outermost block: every step meets a whole new tile.
+      repeats = blocks.outside(b) * (blocks.first(b) ? 1 : blocks.y_trips(b));
+      at = {still.merged * repeats, still.delivered * repeats, still.merged * repeats, still.delivered * repeats};
+      return true;
+    }
+    if (!blocks.first(b) && blocks.y_trips(b) > 1) return false;  // the innermost loop would be y's after all
+  }
+  if (slide.block < 0) {
+    at = {still.merged, still.delivered, still.merged, still.delivered};
+    return true;
+  }
+  const bool first = blocks.first(slide.block);
+  cheapest(first ? slide.sweeps->alone : slide.sweeps->mixed, first ? 1 : blocks.y_trips(slide.block), merged_price,
+           delivered_price, at);
+  const double sweeps = blocks.outside(slide.block);
+  // Where no flat loop of the block moves, a sweep may begin on words the last one left.
+  const Sweep kept = blocks.flat_moves(slide.block) ? Sweep{} : still;
+  at = {sweeps * (at.merged - kept.merged) + kept.merged, sweeps * (at.delivered - kept.delivered) + kept.delivered,
+        sweeps * (at.merged_again - kept.merged) + kept.merged,
+        sweeps * (at.delivered_again - kept.delivered) + kept.delivered};
+  return true;
+}
+
 /// Lower bounds on the sliding operand's words under an order case: of the cheapest orders, and of each kind apart.
 bool slide(const SearchContext& context, const Node& node, const OrderCase& order, Residence residence, const Chain& y,
            SlidingWords& out, SlidingWords& fewest) {
-  const SearchSpace& space = context.space;
   const SearchMachine& machine = context.machine;
-  const auto last = static_cast<std::size_t>(machine.levels - 1);
-  const bool between = machine.levels == 3;
-  const double y_outer = y.visits[last - 1];
-  const double y_inner = y.visits[last] / y.visits[last - 1];
+  const int last = machine.levels - 1;
   // Every index of the flat dimensions is met once a sweep.
   const double flat = node.flat * (context.z() == nullptr ? 1.0 : static_cast<double>(context.z()->size));
-  const bool first_outer = !between || order.owner[0] == space.y_owner;
-  const bool first_inner = order.owner[last - 1] == space.y_owner;
-  Sweep at;
-  if (between && (residence & 2U) != 0) {
-    cheapest(first_outer ? node.outer->alone : node.outer->mixed, first_outer ? 1 : y_outer, 1, 0, at);
-    out.into[1] = fewest.into[1] = flat * at.merged;
-  }
+  const Blocks blocks{context, node, order, y};
   // z's copies read different words, so they cancel against their fewer steps.
   out.to_macs = fewest.to_macs = context.macs / static_cast<double>(node.copies * y.copies) * node.points;
-  if (((residence >> last) & 1U) == 0) return true;
-  const std::size_t parent = between && (residence & 2U) != 0 ? 1 : 0;
-  const double merged_price = machine.read_energy[parent] + 1e-30;  // never quite free, so that ties are settled
-  const double delivered_price = machine.write_energy[last] * static_cast<double>(y.copies) + 1e-30;
-  const bool flat_moves = node.flat_inner > 1 || order.z_moves == 1;
-  if (node.windows_inner == 1 && flat_moves) {
-    const double repeats = node.windows_outer * y_outer * (first_inner ? 1 : y_inner);
-    at = {node.inner.still.merged * repeats, node.inner.still.delivered * repeats, 0, 0};
-    at.merged_again = at.merged;
-    at.delivered_again = at.delivered;
-  } else if (node.windows_inner == 1) {
-    if (!first_inner && y_inner > 1) return false;  // the innermost loop would be y's after all
-    cheapest(first_outer ? node.direct.alone : node.direct.mixed, first_outer ? 1 : y_outer, merged_price,
-             delivered_price, at);
-  } else {
-    cheapest(first_inner ? node.inner.alone : node.inner.mixed, first_inner ? 1 : y_inner, merged_price,
-             delivered_price, at);
-    const double sweeps = node.windows_outer * y_outer;
-    // Where no flat loop of the inner block moves, a sweep may begin on words the last one left.
-    const Sweep kept = flat_moves ? Sweep{} : node.inner.still;
-    at = {sweeps * (at.merged - kept.merged) + kept.merged, sweeps * (at.delivered - kept.delivered) + kept.delivered,
-          sweeps * (at.merged_again - kept.merged) + kept.merged,
-          sweeps * (at.delivered_again - kept.delivered) + kept.delivered};
+  constexpr double kNearlyFree = 1e-30;  // never quite free, so that ties are settled
+  std::size_t parent = 0;
+  for (int l = 1; l <= last; ++l) {
+    const auto level = static_cast<std::size_t>(l);
+    if (((residence >> l) & 1U) == 0) continue;
+    const double receivers = l == last ? static_cast<double>(y.copies) : 1;
+    const double merged_price =
+        machine.read_energy[parent] + (l == last ? 0 : machine.write_energy[level]) + kNearlyFree;
+    const double delivered_price = l == last ? machine.write_energy[level] * receivers + kNearlyFree : 0;
+    Sweep at;
+    if (!slide_into(blocks, l, merged_price, delivered_price, at)) return false;
+    out.into[level] = flat * at.merged;
+    fewest.into[level] = flat * at.merged_again;
+    if (l == last) {
+      out.delivered = flat * at.delivered * receivers;
+      fewest.delivered = flat * at.delivered_again * receivers;
+    }
+    parent = level;
   }
-  out.into[last] = flat * at.merged;
-  out.delivered = flat * at.delivered * static_cast<double>(y.copies);
-  fewest.into[last] = flat * at.merged_again;
-  fewest.delivered = flat * at.delivered_again * static_cast<double>(y.copies);
   return true;
 }
 

@@ -18,8 +18,7 @@ struct OrderCase {
   std::array<bool, kSearchLevels> through{};        ///< by block
   unsigned y_still = 0;                             ///< bit b: no loop over y in block b
   unsigned z_still = 0;
-  int z_moves = -1;  ///< sliding kernels: whether there is a loop over z in the last block; −1: either
-  /// Tiles of level `level` of `operand` stand still under all loops inside the tiles of the returned level.
+  int z_moves = -1;  ///< sliding kernels: bit b: a loop over z in block b; −1: not said
   [[nodiscard]] int reach(std::size_t operand, int level) const;
 };
 
@@ -34,15 +33,17 @@ struct Node {
   std::array<PerLevel, 3> delivered;
   std::array<double, 3> unused_steps{1, 1, 1};
   std::array<PerLevel, 3> tile;  ///< words of a tile by level, y and z apart
-  // The sliding operand only; `inner` is the last block, `outer` the one above it (if any):
-  double flat = 1;           ///< product of its flat enumerated dimensions
-  double flat_inner = 1;     ///< their trips in the inner block
-  double windows_outer = 1;  ///< trips over its windows in the outer block
-  double windows_inner = 1;
+  // The sliding operand only:
+  double flat = 1;                    ///< product of its flat enumerated dimensions
+  PerLevel flat_trips{1, 1, 1, 1};    ///< their trips by block
+  PerLevel window_trips{1, 1, 1, 1};  ///< trips over its windows by block
   double points = 1;  ///< distinct words the MACs of one step read along its windows, flat dimensions included
-  const Sweeps* outer = nullptr;  ///< tiles of the level between under the outer block
-  Sweeps inner;                   ///< register tiles under the inner block
-  Sweeps direct;                  ///< register tiles under the outer block, when the inner one does not slide
+  /// Its tiles of a level (from 1) under the innermost block outside that slides.
+  struct Slide {
+    int block = -1;  ///< −1: none slides
+    const Sweeps* sweeps = nullptr;
+  };
+  std::array<Slide, kSearchLevels> slides;
 };
 
 /// Fixed parts of a search.
@@ -52,7 +53,12 @@ struct SearchContext {
   std::array<Projection, 3> projections;  ///< of the merged operands
   std::array<double, 3> words{};          ///< distinct elements (of flat operands)
   double macs = 1;
-  std::map<std::vector<std::int64_t>, Sweeps> outer_sweeps;  ///< by tile, shared among nodes
+  std::map<std::vector<std::int64_t>, Sweeps> sweeps;  ///< by trips, tiles and copies; shared among nodes
+
+  /// Blocks of which an order case says whether z moves in them.
+  [[nodiscard]] unsigned z_blocks() const {
+    return machine.levels == 2 ? 1U : ((1U << (machine.levels - 1)) - 1U) & ~1U;
+  }
 
   [[nodiscard]] const SearchDim* y() const {
     return space.y < 0 ? nullptr : &space.dims[static_cast<std::size_t>(space.y)];

@@ -115,6 +115,7 @@ void extend(SearchDim& dim, Chain& chain, int level, std::int64_t inner, const S
 /// chain holds as much, moves as much and uses as many copies as one of these.
 void make_chains(SearchDim& dim, std::int64_t units, const SearchOptions& options, int levels) {
   for (const std::int64_t registers : options.imperfect ? distinct_passes(dim.size) : divisors(dim.size)) {
+    if (options.one_register && registers > 1) break;
     const std::int64_t tiles = passes(dim.size, registers);
     for (const std::int64_t copies : options.imperfect ? distinct_passes(tiles) : divisors(tiles)) {
       if (copies > units) continue;

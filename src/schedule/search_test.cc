@@ -271,12 +271,24 @@ TEST(Search, agrees_with_brute_force_on_sliding_windows_in_every_order) {
 TEST(Search, agrees_with_brute_force_over_four_levels) {
   RandomStream random(5, "search-deep");
   std::int64_t tried = 0;
-  for (int i = 0; i < 25; ++i) {
+  for (int i = 0; i < 40; ++i) {
     Problem p;
     const std::int64_t sizes[] = {1, 2, 2, 3, 4};
     const auto size = [&] { return sizes[random.next_below(std::size(sizes))]; };
-    do p.einsum = lower::gemm_einsum(size(), size(), size());
-    while (p.einsum.dims[0] * p.einsum.dims[1] * p.einsum.dims[2] > 12);
+    if (i % 2 == 0) {
+      do p.einsum = lower::gemm_einsum(size(), size(), size());
+      while (p.einsum.dims[0] * p.einsum.dims[1] * p.einsum.dims[2] > 12);
+    } else {
+      lower::ConvShape shape;
+      do {
+        shape.p = pick(random, 2, 4);
+        shape.r = pick(random, 1, 3);
+        shape.k = pick(random, 1, 2);
+        shape.c = pick(random, 1, 2);
+      } while (shape.p * shape.r * shape.k * shape.c > 12);
+      shape.stride[0] = pick(random, 1, 2);
+      p.einsum = lower::conv_einsum(shape);
+    }
     for (lower::Operand& each : p.einsum.operands) each.bits = 8;
     p.einsum.operands[2].partial_bits = pick(random, 0, 1) == 0 ? 8 : 16;
     p.hierarchy = random_hierarchy(random, 4);
@@ -287,6 +299,42 @@ TEST(Search, agrees_with_brute_force_over_four_levels) {
   }
   RecordProperty("mappings", std::to_string(tried));
   EXPECT_GT(tried, 1'000'000);
+}
+
+TEST(Search, loses_nothing_by_leaving_out_loops_below_a_single_register) {
+  RandomStream random(7, "search-single");
+  for (int i = 0; i < 60; ++i) {
+    lower::Einsum einsum;
+    if (i % 2 == 0) {
+      einsum = lower::gemm_einsum(pick(random, 1, 8), pick(random, 1, 6), pick(random, 1, 6));
+    } else {
+      lower::ConvShape shape;
+      shape.p = pick(random, 2, 6);
+      shape.r = pick(random, 1, 3);
+      shape.k = pick(random, 1, 4);
+      shape.c = pick(random, 1, 4);
+      einsum = lower::conv_einsum(shape);
+    }
+    for (lower::Operand& each : einsum.operands) each.bits = each.partial_bits = 8;
+    Hierarchy hierarchy = random_hierarchy(random, static_cast<std::size_t>(pick(random, 2, 4)));
+    hierarchy.levels.back().capacity_bits = 8;
+    const EnergyRates rates = random_rates(random, hierarchy.levels.size());
+    for (const auto& objectives : kAll) {
+      SearchOptions options;
+      options.objectives = objectives;
+      options.must_keep.assign(hierarchy.levels.size(), 0);
+      options.must_bypass.assign(hierarchy.levels.size(), 0);
+      const auto held = static_cast<std::uint32_t>(random.next_below(3));
+      options.must_keep.back() = 1U << held;
+      options.must_bypass.back() = 7U & ~(1U << held);
+      const auto free = search_mapping(einsum, hierarchy, rates, options);
+      options.one_register = true;
+      const auto single = search_mapping(einsum, hierarchy, rates, options);
+      ASSERT_EQ(free.ok(), single.ok()) << i;
+      if (!free.ok()) continue;
+      EXPECT_NEAR(free->certificate.best, single->certificate.best, 1e-9 * free->certificate.best) << i;
+    }
+  }
 }
 
 TEST(Search, imperfect_factors_are_never_beaten_by_perfect_ones_and_seldom_by_savings_of_ragged_passes) {

@@ -254,17 +254,29 @@ void Planner::add_constraint_rows(std::vector<Row>& rows) const {
   }
 }
 
-// Bottleneck class that a replayed mapping stands for: what the symptom counts.
-std::string movement_class(const std::string& metric) {
+// Bottleneck class that a replayed mapping stands for: what the symptom counts or, where that is no movement, the path
+// whose bytes rose most in the symptom's slice; without one the mapping costs compute.
+std::string movement_class(const decide::EvidenceTable& table, const decide::Symptom& symptom) {
   struct Entry {
-    const char* prefix;
+    const char* metric;
     const char* name;
   };
-  constexpr Entry kRows[] = {{"off_array_weight", "weight_movement"}, {"off_array_activation", "activation_movement"}, {"psum", "psum_movement"}, {"off_chip", "off_chip_bandwidth"}};
+  constexpr Entry kRows[] = {{"off_array_weight_bytes_per_inference", "weight_movement"},
+                             {"off_array_activation_bytes_per_inference", "activation_movement"},
+                             {"off_array_stationary_bytes_per_inference", "activation_movement"},
+                             {"psum_bytes_per_inference", "psum_movement"},
+                             {"off_chip_weight_bytes_per_inference", "off_chip_bandwidth"},
+                             {"off_chip_activation_bytes_per_inference", "off_chip_bandwidth"}};
+  std::string rose = "compute";
+  double most = 0;
   for (const auto& row : kRows) {
-    if (metric.starts_with(row.prefix)) return row.name;
+    if (symptom.metric == row.metric) return row.name;
+    const auto moved = decide::compare(table.baseline, table.candidate, *validate::find_metric(row.metric), symptom.slice, 0, 0.05);
+    if (!moved.valid || !(moved.candidate - moved.baseline > most)) continue;
+    most = moved.candidate - moved.baseline;
+    rose = row.name;
   }
-  return "activation_movement";
+  return rose;
 }
 
 void Planner::add_policy_rows(std::vector<Row>& rows) const {
@@ -316,7 +328,7 @@ void Planner::add_policy_rows(std::vector<Row>& rows) const {
     row.relief.resource = policy.resource;
     row.relief.kind = ReliefKind::policy;
     row.relief.remapped = true;
-    row.relief.bottleneck = policy.bottleneck[0] != '\0' ? policy.bottleneck : movement_class(symptom_.metric);
+    row.relief.bottleneck = policy.bottleneck[0] != '\0' ? policy.bottleneck : movement_class(out_.table, symptom_);
     row.baseline = baseline_;
     row.candidate = engine_.prepare_or_fail("candidate", document(all_, {patch}));
     rows.push_back(std::move(row));
@@ -343,7 +355,7 @@ void Planner::add_policy_rows(std::vector<Row>& rows) const {
     row.relief.resource = "the baseline's operand widths at its own arithmetic rate";
     row.relief.kind = ReliefKind::policy;
     row.relief.remapped = true;
-    row.relief.bottleneck = movement_class(symptom_.metric);
+    row.relief.bottleneck = movement_class(out_.table, symptom_);
     row.baseline = baseline_;
     row.candidate = engine_.prepare_or_fail("candidate", document(all_, {ingest::make_at_path("precision", *precision)}), edit);
     rows.push_back(std::move(row));

@@ -9,6 +9,7 @@
 #include "decide/evidence_matrix.h"
 #include "execute/cost.h"
 #include "lower/kernel.h"
+#include "study/fix_rules.h"
 
 namespace plumbline::study {
 namespace {
@@ -79,6 +80,11 @@ Status check_judged_names(const ingest::Scenario& scenario) {
       if (std::find(kinds.begin(), kinds.end(), item.text) != kinds.end()) continue;
       refuse(item.span, fmt::format("no kind of evidence is called '{}'", item.text), suggest(item.text, kinds));
     }
+  }
+  const std::vector<std::string> rules = fix_rule_names();
+  for (const auto& row : scenario.fixes) {
+    if (std::find(rules.begin(), rules.end(), row.rule) != rules.end()) continue;
+    refuse(row.span, fmt::format("the fix '{}' follows no rule '{}'", row.id, row.rule), suggest(row.rule, rules));
   }
   if (!errors.empty()) return errors;
   return Done{};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "ingest/units.h"
 
@@ -90,12 +91,24 @@ Options midpoints(const ingest::FixRow& row, const FixContext& c) {
   return {{"", ingest::make_list(std::move(items))}};
 }
 
+// The harmed classes run another dataflow; the others keep what the candidate gives them.
 Options dataflow_per_class(const ingest::FixRow&, const FixContext& c) {
   Options out;
+  const auto& compile = c.scenario->compile;
+  const auto flow_of = [&](const std::string& layer) {
+    const auto own = compile.dataflow_by_class.find(layer);
+    return own == compile.dataflow_by_class.end() ? compile.dataflow : own->second;
+  };
   for (const auto& [name, flow] : c.scenario->dataflows) {
-    if (name == c.scenario->compile.dataflow || c.harmed_classes.empty()) continue;
-    std::vector<std::pair<std::string, Value>> entries = {{"default", ingest::make_scalar(c.scenario->compile.dataflow)}};
-    for (const auto& layer : c.harmed_classes) entries.emplace_back(layer, ingest::make_scalar(name));
+    std::map<std::string, std::string> by_class = compile.dataflow_by_class;
+    bool changes = false;
+    for (const auto& layer : c.harmed_classes) {
+      changes = changes || flow_of(layer) != name;
+      by_class[layer] = name;
+    }
+    if (!changes) continue;
+    std::vector<std::pair<std::string, Value>> entries = {{"default", ingest::make_scalar(compile.dataflow)}};
+    for (const auto& [layer, choice] : by_class) entries.emplace_back(layer, ingest::make_scalar(choice));
     out.push_back({"-" + name, ingest::make_map(std::move(entries))});
   }
   return out;
@@ -186,6 +199,12 @@ Value difference(const Value& from, const Value& to) {
   Value out = ingest::make_map({});
   diff_into(from, to, out);
   return out;
+}
+
+std::vector<std::string> fix_rule_names() {
+  std::vector<std::string> names = {"undo"};
+  for (const auto& rule : kRules) names.emplace_back(rule.name);
+  return names;
 }
 
 std::vector<FixProposal> propose(const ingest::FixRow& row, const FixContext& context) {

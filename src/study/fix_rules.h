@@ -32,6 +32,9 @@ struct FixProposal {
 /// Proposals of one row; none where the rule does not apply. Never sets a key to the value it has.
 [[nodiscard]] std::vector<FixProposal> propose(const ingest::FixRow& row, const FixContext& context);
 
+/// Names that a row's rule may have.
+[[nodiscard]] std::vector<std::string> fix_rule_names();
+
 /// The patch that takes `from` to `to`.
 [[nodiscard]] ingest::Value difference(const ingest::Value& from, const ingest::Value& to);
 

@@ -76,7 +76,7 @@ constexpr std::array kShapeMetrics = {
                 "counted energy; idle, host and clock power need a load"},
     ShapeMetric{"service_time", "s", true,
                 [](const ReuseShape& s) { return std::optional(static_cast<double>(s.duration_ns) * kNanosecond); },
-                cycles_of_class, cycles_of_kernel, kTimeCauses, "one batch of the shape, host launch included"},
+                cycles_of_class, cycles_of_kernel, kTimeCauses, "one batch of the shape, host launch included", true},
     ShapeMetric{"service_time_per_inference", "s", true,
                 [](const ReuseShape& s) {
                   return std::optional(static_cast<double>(s.duration_ns) * kNanosecond / static_cast<double>(s.batch));

@@ -23,6 +23,7 @@ struct ShapeMetric {
   double (*kernel_part)(const execute::KernelCost& kernel) = nullptr;  ///< of one execution
   std::string_view causes;  ///< kinds of cause in the order in which they explain it, separated by blanks
   std::string_view meaning;
+  bool per_batch = false;  ///< the value is the batch's, not one request's
 };
 [[nodiscard]] std::span<const ShapeMetric> shape_metrics();
 [[nodiscard]] const ShapeMetric* find_shape_metric(std::string_view name);

@@ -224,8 +224,8 @@ double excess(double part_from, double part_to, double batch_from, double batch_
 
 void explain(const ShapeEvidence& from, const ShapeEvidence& to, const ShapeMetric& metric,
              const ingest::Accelerator& accelerator, double expected_ratio, Cliff& cliff) {
-  const double batch_from = as_double(from.reuse.batch);
-  const double batch_to = as_double(to.reuse.batch);
+  const double batch_from = metric.per_batch ? 1 : as_double(from.reuse.batch);
+  const double batch_to = metric.per_batch ? 1 : as_double(to.reuse.batch);
   // A ratio's driver moves against it or with it, so only the size of its change counts.
   const auto distance = [&](double a, double b) {
     return std::abs(excess(a, b, batch_from, batch_to, expected_ratio, 1));

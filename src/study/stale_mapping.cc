@@ -98,6 +98,16 @@ double ShapePrice::objective(const std::string& name, Clock clock) const {
   return objective_row(name).value(*this, clock);
 }
 
+std::optional<double> StaleRow::stale_cost(const std::string& objective, Clock clock) const {
+  if (!stale) return std::nullopt;
+  return stale->objective(objective, clock) - best.objective(objective, clock);
+}
+
+std::optional<double> StaleRow::padding_cost(const std::string& objective, Clock clock) const {
+  if (!stale) return std::nullopt;
+  return padded.objective(objective, clock) - stale->objective(objective, clock);
+}
+
 std::string objective_unit(const std::string& name) { return std::string(objective_row(name).unit); }
 
 Result<StaleMappings> find_stale_mappings(Engine& engine, const Prepared& prepared, const OperatingPoint& point) {

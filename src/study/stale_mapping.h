@@ -29,6 +29,9 @@ struct StaleRow {
   ShapePrice padded;                ///< the compiled bucket as it ran
   std::optional<ShapePrice> stale;  ///< the true shape under the bucket's mappings; absent when they do not apply
   ShapePrice best;                  ///< the true shape compiled for itself
+  /// Per batch, in the objective's unit: what the bucket's mappings lose on the true shape, and what padding adds.
+  [[nodiscard]] std::optional<double> stale_cost(const std::string& objective, Clock clock) const;
+  [[nodiscard]] std::optional<double> padding_cost(const std::string& objective, Clock clock) const;
 };
 
 struct StaleMappings {

@@ -391,14 +391,15 @@ Result<MatmulProduct> matmul(const MatmulOperands& operands, const Accumulation&
   product.format = result_format(accumulation);
   product.kernel = to_string(plan.kernel);
   product.values.resize(static_cast<std::size_t>(operands.m * operands.n));
-  const std::int64_t column_panels = panels_of(operands.n, kPanelColumns);
-  const auto tiles = static_cast<std::size_t>(panels_of(operands.m, kPanelRows) * column_panels);
+  // Tiles of one column panel follow each other, so that its packed columns stay in the cache.
+  const std::int64_t row_panels = panels_of(operands.m, kPanelRows);
+  const auto tiles = static_cast<std::size_t>(row_panels * panels_of(operands.n, kPanelColumns));
   std::vector<ResultCounters> counters(tiles);
   std::vector<std::vector<RegisterTally>> tallies(plan.observe ? tiles : 0);
   parallel_for(tiles, options.threads, [&](std::size_t index) {
     const auto tile = static_cast<std::int64_t>(index);
     if (plan.observe) tallies[index] = make_registers(accumulation);
-    run_matmul_tile(plan, tile / column_panels * kPanelRows, tile % column_panels * kPanelColumns, product.values,
+    run_matmul_tile(plan, tile % row_panels * kPanelRows, tile / row_panels * kPanelColumns, product.values,
                     counters[index], plan.observe ? &tallies[index] : nullptr);
   });
   for (const ResultCounters& part : counters) product.counters += part;

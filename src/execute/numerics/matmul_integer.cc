@@ -273,11 +273,12 @@ Result<IntegerProduct> matmul_integer(const IntegerMatrix& a, const IntegerMatri
   const std::int64_t column_panels = panels_of(b.columns, kIntegerColumns);
   IntegerProduct product;
   product.values.resize(static_cast<std::size_t>(a.rows * b.columns));
-  std::vector<IntegerCounters> parts(static_cast<std::size_t>(row_panels));
-  parallel_for(static_cast<std::size_t>(row_panels), threads, [&](std::size_t panel) {
-    const std::int64_t row = static_cast<std::int64_t>(panel) * kIntegerRows;
-    for (std::int64_t j = 0; j < column_panels; ++j) {
-      const std::int64_t column = j * kIntegerColumns;
+  // A column panel is packed once and stays in the cache while the rows pass.
+  std::vector<IntegerCounters> parts(static_cast<std::size_t>(column_panels));
+  parallel_for(static_cast<std::size_t>(column_panels), threads, [&](std::size_t panel) {
+    const std::int64_t column = static_cast<std::int64_t>(panel) * kIntegerColumns;
+    for (std::int64_t i = 0; i < row_panels; ++i) {
+      const std::int64_t row = i * kIntegerRows;
       const Tile tile{row,
                       column,
                       std::min<std::int64_t>(kIntegerRows, a.rows - row),

@@ -23,9 +23,12 @@ constexpr int kColumnVectors = 1;
 constexpr int kColumnVectors = 2;
 #endif
 
+// Rows together, where a step is one or two instructions: as many as 32 or 16 registers hold.
+constexpr int kWideRows = HWY_TARGET == HWY_AVX3 ? kPanelRows : kPanelRows / 2;
+
 /// c <- rnd24(c + ab).
 struct Binary32Fused {
-  static constexpr int kRows = kPanelRows / 2;
+  static constexpr int kRows = kWideRows;
   template <class D, class V>
   HWY_INLINE V Step(D d, V a, V b, V c) const {
     return fused_multiply_add(d, a, b, c);
@@ -34,7 +37,7 @@ struct Binary32Fused {
 
 /// c <- rnd24(c + rnd24(ab)).
 struct Binary32Rounded {
-  static constexpr int kRows = kPanelRows / 2;
+  static constexpr int kRows = kWideRows;
   template <class D, class V>
   HWY_INLINE V Step(D, V a, V b, V c) const {
     return hn::Add(c, hn::Mul(a, b));

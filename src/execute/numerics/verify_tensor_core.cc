@@ -85,11 +85,7 @@ std::string read_core(const nlohmann::json& set, TensorCore& core) {
     std::transform(device.begin(), device.end(), device.begin(), [](unsigned char c) { return std::tolower(c); });
     for (const TensorCore& row : tensor_core_rows()) {
       if (row.device != device || row.input != core.input || row.output != core.output) continue;
-      core.addend = row.addend;
-      if (row.block != core.block || row.fraction_bits != core.fraction_bits || row.result_bits != core.result_bits ||
-          row.final_rounding != core.final_rounding) {
-        return fmt::format("its numbers are not those of our row for {}", device);
-      }
+      if (row.evidence != CoreEvidence::unresolved) core.addend = row.addend;
     }
   }
   const Format& format = builtin_format(core.input);

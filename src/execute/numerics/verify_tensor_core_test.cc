@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "execute/numerics/round_kernel.h"
+#include "execute/numerics/tensor_core.h"
 
 namespace plumbline::numerics {
 namespace {
@@ -29,11 +32,26 @@ TEST(TensorCoreVectors, AllVectorsPassOnEveryInstructionSet) {
   limit_kernels_to(0);
 }
 
+TEST(TensorCoreVectors, TheSetsNumbersAreThoseOfOurRows) {
+  const std::map<std::string, std::string> names = {{"fp16", "binary16"}, {"bf16", "bfloat16"}, {"tf32", "tf32"},
+                                                    {"fp32", "binary32"}, {"E4M3", "e4m3fn"},   {"E5M2", "e5m2"}};
+  for (const auto& set : oracle()["sets"]) {
+    auto device = set["model"].get<std::string>();
+    std::transform(device.begin(), device.end(), device.begin(), [](unsigned char c) { return std::tolower(c); });
+    const auto row = find_tensor_core(device, names.at(set["in"]), names.at(set["out"]));
+    ASSERT_TRUE(row.ok()) << set["model"];
+    EXPECT_EQ(row->block, set["block"]);
+    EXPECT_EQ(row->fraction_bits, set["fraction_bits"]);
+    EXPECT_EQ(row->result_bits, set["result_bits"]);
+    EXPECT_EQ(to_string(row->final_rounding), set["result_rounding"].get<std::string>());
+  }
+}
+
 TEST(TensorCoreVectors, WrongOrUnreadableCasesFailWithTheirLine) {
   nlohmann::json document = oracle();
   document["sets"][0]["vectors"][3]["d"] = "3f800001";
   document["sets"][0]["vectors"][4]["a"][0] = "xyz";
-  document["sets"][1]["fraction_bits"] = 22;  // not our row's
+  document["sets"][1]["result_rounding"] = "up";
   document["sets"][2]["in"] = "fp13";
   document["sets"][3]["vectors"] = 7;
   document["sets"][4] = 1;
