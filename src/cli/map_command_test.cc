@@ -82,11 +82,21 @@ TEST(MapCommand, names_what_is_wrong_with_a_kernel) {
   EXPECT_EQ(map({"--accelerator", "ws-128", "--kernel", "gemm M=1099511627776 N=1099511627776 K=4"}).code, kCannotSay);
 }
 
-TEST(MapCommand, a_convolution_states_what_its_proof_covers) {
+TEST(MapCommand, proves_a_convolution_through_all_four_levels) {
   const Outcome o = map({"--accelerator", "ws-128", "--kernel", "conv K=16 C=16 P=6 Q=6 R=3 S=3", "--format", "json"});
   ASSERT_EQ(o.code, kYes) << o.err;
   const auto document = nlohmann::json::parse(o.out);
-  EXPECT_NE(document["certificate"]["covered"].get<std::string>().find("nothing in 'accumulator'"), std::string::npos);
+  EXPECT_NEAR(document["certificate"]["gap"].get<double>(), 0, 1e-9);
+  EXPECT_EQ(document["certificate"]["certified_on"], "exact counts");
+}
+
+TEST(MapCommand, states_the_gap_a_budget_leaves) {
+  const Outcome o = map(
+      {"--accelerator", "ws-128", "--kernel", "conv K=16 C=16 P=6 Q=6 R=3 S=3", "--budget", "3", "--format", "json"});
+  ASSERT_EQ(o.code, kYes) << o.err;
+  const auto document = nlohmann::json::parse(o.out);
+  EXPECT_LE(document["certificate"]["lower_bound"].get<double>(), document["certificate"]["best"].get<double>());
+  EXPECT_LE(document["certificate"]["evaluated"].get<int>(), 3);
 }
 
 }  // namespace

@@ -20,43 +20,24 @@ Result<double> energy_per(const ingest::Accelerator& accelerator, const std::str
   return at->second.femtojoules;
 }
 
+/// Bits of one element of an operand in the array.
+std::int64_t element_bits(const lower::Operand& operand) {
+  return operand.role == lower::Role::outputs ? std::max(operand.bits, operand.partial_bits) : operand.bits;
+}
+
 /// Bits of the widest operand the array may hold: what one element of it takes.
 std::int64_t widest(const lower::Einsum& einsum, std::uint32_t held) {
   std::int64_t bits = 0;
   for (std::size_t o = 0; o < kOperands; ++o) {
     if (((held >> o) & 1U) == 0) continue;
-    const lower::Operand& operand = einsum.operands[o];
-    bits = std::max(bits,
-                    operand.role == lower::Role::outputs ? std::max(operand.bits, operand.partial_bits) : operand.bits);
+    bits = std::max(bits, element_bits(einsum.operands[o]));
   }
   return bits;
 }
 
-/// A hierarchy without its level before the last, for mappings that keep nothing there.
-AcceleratorModel without_level(const AcceleratorModel& model, std::size_t level) {
-  AcceleratorModel thin = model;
-  const auto drop = [&](auto& list) { list.erase(list.begin() + static_cast<std::ptrdiff_t>(level)); };
-  drop(thin.hierarchy.levels);
-  drop(thin.rates.read);
-  drop(thin.rates.write);
-  drop(thin.may_hold);
-  return thin;
-}
-
-bool slides(const lower::Einsum& einsum) {
-  for (const lower::Operand& operand : einsum.operands) {
-    for (const lower::Axis& axis : operand.axes) {
-      const auto moving = std::count_if(axis.begin(), axis.end(), [&](const lower::AxisTerm& term) {
-        return einsum.dims[static_cast<std::size_t>(term.dim)] > 1;
-      });
-      if (moving > 1) return true;
-    }
-  }
-  return false;
-}
-
 /// Options with the hardware's demands, and `stationary` alone in the array.
-SearchOptions demands(const AcceleratorModel& model, const SearchOptions& options, std::size_t stationary) {
+SearchOptions demands(const AcceleratorModel& model, const lower::Einsum& einsum, const SearchOptions& options,
+                      std::size_t stationary) {
   SearchOptions out = options;
   const std::size_t levels = model.hierarchy.levels.size();
   out.must_keep.resize(levels, 0);
@@ -64,6 +45,8 @@ SearchOptions demands(const AcceleratorModel& model, const SearchOptions& option
   for (std::size_t l = 0; l < levels; ++l) out.must_bypass[l] |= 7U & ~model.may_hold[l];
   out.must_keep[levels - 1] |= 1U << stationary;
   out.must_bypass[levels - 1] |= 7U & ~(1U << stationary);
+  const auto& capacity = model.hierarchy.levels.back().capacity_bits;
+  out.one_register = capacity && *capacity < 2 * element_bits(einsum.operands[stationary]);
   return out;
 }
 
@@ -120,16 +103,12 @@ Result<AcceleratorModel> model_accelerator(const ingest::Accelerator& accelerato
 
 Result<SearchResult> search_on(const AcceleratorModel& model, const lower::Einsum& einsum,
                                const SearchOptions& options) {
-  const std::size_t levels = model.hierarchy.levels.size();
-  const std::size_t dropped = levels - 2;
-  const bool thin = levels == 4 && slides(einsum);
-  const AcceleratorModel searched = thin ? without_level(model, dropped) : model;
   Result<SearchResult> best = make_error("does-not-fit", Span{}, "the array holds no operand");
   Certificate total;
   bool first = true;
   for (std::size_t stationary = 0; stationary < kOperands; ++stationary) {
     if (((model.may_hold.back() >> stationary) & 1U) == 0) continue;
-    auto found = search_mapping(einsum, searched.hierarchy, searched.rates, demands(searched, options, stationary));
+    auto found = search_mapping(einsum, model.hierarchy, model.rates, demands(model, einsum, options, stationary));
     if (!found.ok()) {
       if (first && !best.ok()) best = found.errors();
       continue;
@@ -150,18 +129,6 @@ Result<SearchResult> search_on(const AcceleratorModel& model, const lower::Einsu
   c.opened = total.opened;
   c.evaluated = total.evaluated;
   c.covered += ", one operand in the array at a time";
-  if (!thin) return best;
-  c.covered += fmt::format(", nothing in '{}'", model.hierarchy.levels[dropped].name);
-  auto& nests = best->mapping.levels;
-  nests.insert(nests.begin() + static_cast<std::ptrdiff_t>(dropped), LevelNest{});
-  // The spatial loops belong above the array.
-  LevelNest& outer = nests[dropped - 1];
-  const auto spatial = std::stable_partition(outer.loops.begin(), outer.loops.end(),
-                                             [](const Loop& loop) { return loop.kind == LoopKind::temporal; });
-  nests[dropped].loops.assign(spatial, outer.loops.end());
-  outer.loops.erase(spatial, outer.loops.end());
-  PL_TRY(best->counts, count_accesses(einsum, model.hierarchy, best->mapping));
-  best->energy = energy_of(best->counts, model.rates);
   return best;
 }
 

@@ -22,8 +22,7 @@ struct AcceleratorModel {
 Result<AcceleratorModel> model_accelerator(const ingest::Accelerator& accelerator, const std::string& inputs,
                                            const std::string& accumulate, const lower::Einsum& einsum);
 
-/// The best of the searches with each operand held in the array. Four-level machines are searched without the level
-/// next to the array when the kernel slides; `covered` says so. Errors: those of search_mapping.
+/// The best of the searches with each operand held in the array. Errors: those of search_mapping.
 Result<SearchResult> search_on(const AcceleratorModel& model, const lower::Einsum& einsum,
                                const SearchOptions& options);
 
