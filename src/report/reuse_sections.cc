@@ -108,7 +108,8 @@ std::string shape_title(const ReuseArm& arm, const ReuseShape& shape) {
 // ---- sections of one arm
 // ---------------------------------------------------------------------------------------------
 
-Section weights_section(const ReuseArm& arm) {
+/// On the terminal the classes of the shown shapes only; `full` lists every shape's.
+Section weights_section(const ReuseArm& arm, bool full) {
   Section out;
   out.heading = "Layer classes by shape: weight movement, reuse and residency";
   const auto array = link_limit(arm, arm.weight_link);
@@ -139,6 +140,8 @@ Section weights_section(const ReuseArm& arm) {
                                 share(row.inter_inference_residency()), share(row.feeder_utilization())});
     };
     add(shape.total);
+    const auto shown = shown_shapes(arm);
+    if (!full && std::find(shown.begin(), shown.end(), &shape) == shown.end()) continue;
     for (const auto& row : shape.classes) {
       if (has_weights(row) || row.array_cycles > 0) add(row);
     }
@@ -230,8 +233,12 @@ Section network_section(const ReuseArm& arm) {
                        {"temporal reuse of the outer level", true}};
   if (hops) out.table.columns.push_back({"bytes × hops", true});
   for (const ReuseShape* shape : shown_shapes(arm)) {
+    // What a processing element reads of its own registers crosses no network.
+    const auto array = static_cast<int>(arm.levels.size()) - 1;
     double all = 0;
-    for (const auto& flow : shape->total.links) all += static_cast<double>(flow.bytes);
+    for (const auto& flow : shape->total.links) {
+      if (flow.outer < array) all += static_cast<double>(flow.bytes);
+    }
     for (const auto& flow : shape->total.links) {
       std::optional<double> temporal;
       for (const auto& level : shape->total.levels) {
@@ -243,7 +250,7 @@ Section network_section(const ReuseArm& arm) {
           level_words(arm, flow.inner),
           std::string(tensor_words(flow.tensor)),
           bytes(static_cast<double>(flow.bytes)),
-          all > 0 ? percent(100 * static_cast<double>(flow.bytes) / all) : std::string(kNone),
+          all > 0 && flow.outer < array ? percent(100 * static_cast<double>(flow.bytes) / all) : std::string(kNone),
           number(flow.spatial_reuse()),
           number(temporal)};
       if (hops) cells.push_back(flow.byte_hops ? bytes(static_cast<double>(*flow.byte_hops)) : std::string(kNone));
@@ -338,7 +345,7 @@ Section buffers_section(const ReuseArm& arm) {
   return out;
 }
 
-Section loads_section(const ReuseArm& arm) {
+Section loads_section(const ReuseArm& arm, bool full) {
   Section out;
   out.heading = "At the operating point";
   const auto array = link_limit(arm, arm.weight_link);
@@ -367,6 +374,7 @@ Section loads_section(const ReuseArm& arm) {
                        {"off array per inference", true},
                        {"off chip per inference", true}};
   for (const auto& row : arm.loads) {
+    if (!full && !row.layer_class.empty()) continue;
     const double completed = static_cast<double>(row.completed);
     out.table.rows.push_back({row.load, model_prefix(arm, row.model) + row.profile, class_words(row.layer_class),
                               count(row.completed), bytes(static_cast<double>(row.off_array_weight) / completed),
@@ -505,23 +513,23 @@ Section arms_section(const ReuseReport& report) {
   return out;
 }
 
-void add_arm(const ReuseArm& arm, const std::string& prefix, bool brief, Document& out) {
-  const auto add = [&](Section section, bool on_terminal) {
+void add_arm(const ReuseArm& arm, const std::string& prefix, bool full, Document& out) {
+  const auto add = [&](Section section) {
     section.heading = prefix + section.heading;
-    section.brief = brief && on_terminal;
     out.sections.push_back(std::move(section));
   };
-  add(weights_section(arm), true);
-  add(loads_section(arm), true);
-  add(stranded_section(arm), true);
-  add(mix_section(arm), true);
-  add(network_section(arm), true);
-  add(ports_section(arm), false);
-  add(buffers_section(arm), false);
-  add(stale_section(arm), true);
+  add(weights_section(arm, full));
+  add(loads_section(arm, full));
+  add(stranded_section(arm));
+  add(mix_section(arm));
+  add(network_section(arm));
+  if (full) add(ports_section(arm));
+  add(buffers_section(arm));
+  add(stale_section(arm));
 }
 
-Document reuse_document(const ReuseReport& report) {
+/// `full`: both arms in every detail; else what fits a terminal.
+Document reuse_document(const ReuseReport& report, bool full) {
   Document out;
   out.title = fmt::format("Reuse and bandwidth: {}", report.baseline.name);
   if (report.candidate) {
@@ -529,15 +537,15 @@ Document reuse_document(const ReuseReport& report) {
     out.sections.push_back(arms_section(report));
   }
   out.sections.push_back(flags_section(report));
-  add_arm(report.baseline, report.candidate ? "Baseline: " : "", !report.candidate, out);
-  if (report.candidate) add_arm(*report.candidate, "Candidate: ", false, out);
+  if (full || !report.candidate) add_arm(report.baseline, report.candidate ? "Baseline: " : "", full, out);
+  if (full && report.candidate) add_arm(*report.candidate, "Candidate: ", full, out);
   return out;
 }
 
 }  // namespace
 
-std::string reuse_text(const ReuseReport& report) { return text_of(reuse_document(report)); }
-std::string reuse_markdown(const ReuseReport& report) { return markdown_of(reuse_document(report)); }
-std::string reuse_html(const ReuseReport& report) { return page_of(reuse_document(report)); }
+std::string reuse_text(const ReuseReport& report) { return text_of(reuse_document(report, false)); }
+std::string reuse_markdown(const ReuseReport& report) { return markdown_of(reuse_document(report, true)); }
+std::string reuse_html(const ReuseReport& report) { return page_of(reuse_document(report, true)); }
 
 }  // namespace plumbline::report

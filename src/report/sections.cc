@@ -83,7 +83,6 @@ svg .part0{fill:#4a78b0}svg .part1{fill:#8e5aa8}svg .part2{fill:#2b7a4b}svg .par
 std::string text_of(const Document& document) {
   std::string out = one_line(document.title) + "\n";
   for (const auto& section : document.sections) {
-    if (!section.brief) continue;
     out += "\n";
     if (!section.heading.empty()) out += one_line(section.heading) + "\n";
     for (const auto& paragraph : section.paragraphs) out += "  " + one_line(paragraph) + "\n";

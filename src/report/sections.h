@@ -22,7 +22,6 @@ struct Section {
   std::vector<std::string> points;  ///< a list
   SectionTable table;               ///< none when it has no columns
   std::vector<std::string> charts;  ///< SVG, for the page only; made by charts.h, which escapes
-  bool brief = true;                ///< shown on the terminal too
 };
 
 struct Document {
