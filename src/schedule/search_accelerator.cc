@@ -46,7 +46,7 @@ SearchOptions demands(const AcceleratorModel& model, const lower::Einsum& einsum
   out.must_keep[levels - 1] |= 1U << stationary;
   out.must_bypass[levels - 1] |= 7U & ~(1U << stationary);
   const auto& capacity = model.hierarchy.levels.back().capacity_bits;
-  out.one_register = capacity && *capacity < 2 * element_bits(einsum.operands[stationary]);
+  out.one_register = model.one_register || (capacity && *capacity < 2 * element_bits(einsum.operands[stationary]));
   return out;
 }
 
@@ -83,7 +83,10 @@ Result<AcceleratorModel> model_accelerator(const ingest::Accelerator& accelerato
     level.mesh_x = from.fanout_x;
     constexpr std::int64_t kByte = 8;
     if (from.capacity) level.capacity_bits = from.capacity->raw() * kByte / level.instances;
-    if (from.array && !from.capacity) level.capacity_bits = widest(einsum, held);
+    if (from.array && !from.capacity) {
+      level.capacity_bits = widest(einsum, held);
+      model.one_register = true;
+    }
     if (const auto rate = from.read.per_cycle(accelerator.nominal))
       level.read_bits_per_cycle = *rate * kByte / static_cast<double>(level.instances);
     if (const auto rate = from.write.per_cycle(accelerator.nominal))

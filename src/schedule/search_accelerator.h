@@ -14,6 +14,7 @@ namespace plumbline::schedule {
 struct AcceleratorModel {
   Hierarchy hierarchy;
   EnergyRates rates;                    ///< femtojoules
+  bool one_register = false;            ///< a PE holds one element, whatever its width
   std::vector<std::uint32_t> may_hold;  ///< by level, bit i: operand i of [weights, inputs, outputs]
 };
 
