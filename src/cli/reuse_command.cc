@@ -73,7 +73,7 @@ int reuse_command(const Arguments& arguments, std::ostream& out, std::ostream& e
   app.add_option("scenario", scenario, "scenario file, or a candidate file")->required();
   app.add_option("candidate", candidate, "a second one, to compare with");
   add_output(app, output);
-  app.add_option("--pairs", options.pairs, "replications at the operating point; 0 = the gate's ranking pairs")
+  app.add_option("--pairs", options.pairs, "replications at the operating point; 0 = as many as the gate judges")
       ->check(CLI::Range(0, 60));
   app.add_option("--threads", threads, "threads; 0 = as many as the machine has");
   app.add_flag("--no-stale", no_stale, "leave out the stale-mapping costs, which compile every formed shape");
@@ -81,6 +81,7 @@ int reuse_command(const Arguments& arguments, std::ostream& out, std::ostream& e
   options.stale = !no_stale;
   ingest::Library library(find_catalog());
   study::Engine engine(library, threads);
+  engine.remember_mappings(find_mapping_cache());
   const auto first = prepare(engine, "baseline", scenario);
   if (!first.ok()) return report_errors(first.errors(), err);
   std::optional<study::ReuseArm> second;
@@ -125,6 +126,7 @@ int sensitivity_command(const Arguments& arguments, std::ostream& out, std::ostr
   options.sequences = *lengths;
   ingest::Library library(find_catalog());
   study::Engine engine(library, threads);
+  engine.remember_mappings(find_mapping_cache());
   const auto prepared = prepare(engine, "scenario", scenario);
   if (!prepared.ok()) return report_errors(prepared.errors(), err);
   const auto report = study::study_sensitivity(engine, *prepared, options);

@@ -10,7 +10,7 @@ using study::ReuseRow;
 using study::ReuseShape;
 
 constexpr std::string_view kNoWeights = "no weights";
-constexpr std::string_view kNoHops = "the accelerator describes no network";
+constexpr std::string_view kNoHops = "the accelerator describes no network there";
 constexpr std::string_view kUnlimited = "the link is unlimited";
 
 void put_optional(Json& out, const std::string& key, const std::optional<double>& value, std::string_view why) {

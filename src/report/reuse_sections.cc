@@ -466,26 +466,37 @@ Section arms_section(const ReuseReport& report) {
   const auto say = [](std::string_view what, double x, double y) {
     return fmt::format("{}: {}/s{}", what, from_to(x, y, "B"), x > 0 ? ", " + signed_percent(100 * (y / x - 1)) : "");
   };
-  out.points = {
-      say("off-array weight bandwidth while busy", a.point.off_array_weight.mean_busy,
-          b.point.off_array_weight.mean_busy),
-      say("peak of off-array weight bandwidth", a.point.off_array_weight.peak, b.point.off_array_weight.peak)};
-  if (limit) out.points.push_back(fmt::format("the link's limit is {}", rate(*limit)));
+  const auto bands = [&](std::string_view what, const study::PointBandwidth& x, const study::PointBandwidth& y) {
+    out.points.push_back(say(fmt::format("{} weight bandwidth while busy", what), x.mean_busy, y.mean_busy));
+    out.points.push_back(say(fmt::format("{} weight bandwidth at its peak", what), x.peak, y.peak));
+  };
+  bands("off-array", a.point.off_array_weight, b.point.off_array_weight);
+  if (a.off_chip >= 0 && b.off_chip >= 0) bands("off-chip", a.point.off_chip_weight, b.point.off_chip_weight);
+  if (limit) out.points.push_back(fmt::format("the limit of '{}' is {}", level_words(a, a.weight_link), rate(*limit)));
   for (const auto& row : a.loads) {
     if (!row.layer_class.empty()) continue;
     for (const auto& other : b.loads) {
       if (other.model != row.model || !other.layer_class.empty() || other.load != row.load ||
           other.profile != row.profile)
         continue;
-      const double x = static_cast<double>(row.off_array_weight) / static_cast<double>(row.completed);
-      const double y = static_cast<double>(other.off_array_weight) / static_cast<double>(other.completed);
-      out.points.push_back(fmt::format("{}{} load, {} requests: {} off array per inference, {}",
-                                       model_prefix(a, row.model), row.load, row.profile, from_to(x, y, "B"),
-                                       x > 0 ? signed_percent(100 * (y / x - 1)) : ""));
+      const auto change = [&](std::int64_t from, std::int64_t to) {
+        const double x = static_cast<double>(from) / static_cast<double>(row.completed);
+        const double y = static_cast<double>(to) / static_cast<double>(other.completed);
+        return from_to(x, y, "B") + (x > 0 ? fmt::format(" ({})", signed_percent(100 * (y / x - 1))) : "");
+      };
+      out.points.push_back(fmt::format("{}{} load, {} requests, per inference: {} off array, {} off chip",
+                                       model_prefix(a, row.model), row.load, row.profile,
+                                       change(row.off_array_weight, other.off_array_weight),
+                                       change(row.off_chip_weight, other.off_chip_weight)));
     }
   }
-  out.table.columns = {{"shape"},       {"class"},       {"off array per inference", true},
-                       {"", true},      {"reuse", true}, {"resident", true},
+  out.table.columns = {{"shape"},
+                       {"class"},
+                       {"off array per inference", true},
+                       {"", true},
+                       {"off chip per inference", true},
+                       {"reuse", true},
+                       {"resident", true},
                        {"feeder", true}};
   std::size_t same = 0;
   for (const auto& shape : a.shapes) {
@@ -497,10 +508,13 @@ Section arms_section(const ReuseReport& report) {
         ++same;
         return;
       }
-      const double x = static_cast<double>(row.movement.off_array_weight) / static_cast<double>(shape.batch);
-      const double y = static_cast<double>(other->movement.off_array_weight) / static_cast<double>(shape.batch);
+      const double batch = static_cast<double>(shape.batch);
+      const double x = static_cast<double>(row.movement.off_array_weight) / batch;
+      const double y = static_cast<double>(other->movement.off_array_weight) / batch;
       out.table.rows.push_back({shape_title(a, shape), class_words(row.layer_class), from_to(x, y, "B"),
                                 x > 0 ? signed_percent(100 * (y / x - 1)) : "",
+                                from_to(static_cast<double>(row.movement.off_chip_weight) / batch,
+                                        static_cast<double>(other->movement.off_chip_weight) / batch, "B"),
                                 number(row.achieved_reuse()) + " → " + number(other->achieved_reuse()),
                                 share(row.residency()) + " → " + share(other->residency()),
                                 share(row.feeder_utilization()) + " → " + share(other->feeder_utilization())});

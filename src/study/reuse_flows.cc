@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "schedule/levels.h"
+#include "schedule/network_time.h"
 #include "schedule/roles.h"
 #include "schedule/traffic.h"
 #include "study/reuse_row.h"
@@ -135,6 +136,17 @@ class Flows {
       const int home = role == Role::weights ? levels_.weights : levels_.home;
       add_levels(traffic, o, resident, home);
       add_links(o, resident, home);
+    }
+    add_hops();
+  }
+
+  /// Hops into the array's grid, where the accelerator describes its networks.
+  void add_hops() {
+    const auto network = schedule::find_array_network(kernel_->einsum, made_->mapping, accelerator_, levels_, clock_);
+    PL_CHECK(network.ok());  // costing has loaded the same networks
+    for (const auto& tensor : network->tensors) {
+      LinkFlow& flow = links_[link(tensor.outer, tensor.inner, kernel_->einsum.operands[tensor.operand].role)];
+      flow.byte_hops = flow.byte_hops.value_or(0) + tensor.byte_hops * times_;
     }
   }
 

@@ -22,7 +22,7 @@ struct LinkFlow {
   std::int64_t words_returned = 0;        ///< outputs only: unfinished sums read back inward
   std::int64_t bytes = 0;                 ///< at the outer end, returned sums included
   std::int64_t additions = 0;             ///< done in the network
-  std::optional<std::int64_t> byte_hops;  ///< absent: no network of the accelerator is described
+  std::optional<std::int64_t> byte_hops;  ///< absent: no network is described between the two
   [[nodiscard]] std::optional<double> spatial_reuse() const;  ///< inner over outer words
 };
 

@@ -230,7 +230,7 @@ ReuseReport reuse_report(ReuseArm baseline, std::optional<ReuseArm> candidate) {
 
 ReuseArm study_reuse(Engine& engine, const Prepared& prepared, const ReuseOptions& options) {
   const auto& gate = prepared.scenario->gate;
-  const std::int64_t pairs = options.pairs > 0 ? options.pairs : std::max<std::int64_t>(1, gate.ranking_pairs);
+  const std::int64_t pairs = options.pairs > 0 ? options.pairs : gate.pairs;
   OperatingPoint point = find_operating_point(engine, prepared, judging_seeds(gate, pairs));
   if (!options.stale) return reuse_arm(prepared, std::move(point), std::nullopt, "not asked for");
   auto stale = find_stale_mappings(engine, prepared, point);

@@ -75,7 +75,7 @@ struct ReuseReport {
 [[nodiscard]] ReuseReport reuse_report(ReuseArm baseline, std::optional<ReuseArm> candidate);
 
 struct ReuseOptions {
-  std::int64_t pairs = 0;  ///< replications; 0 = the gate's ranking pairs
+  std::int64_t pairs = 0;  ///< replications; 0 = as many as the gate judges
   bool stale = true;       ///< compile the formed shapes for themselves
 };
 
