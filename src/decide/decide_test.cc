@@ -332,6 +332,23 @@ TEST(Fixes, WhenOnlyTheUndoRecoversItIsTheFix) {
   EXPECT_TRUE(d.fix->is_fallback);
 }
 
+TEST(Fixes, ABaselineThatMissesItsLimitsStillGetsItsRegressionMended) {
+  auto t = make_table();
+  t.fresh_baseline = t.baseline;
+  t.fresh_candidate = t.candidate;
+  t.fixes = {trial("gentle", 1, 1)};
+  for (Arm* arm : {&t.baseline, &t.candidate, &t.fresh_baseline, &t.fresh_candidate, &t.fixes[0].ranking, &t.fixes[0].judged}) {
+    auto scenario = std::make_shared<ingest::Scenario>(*arm->scenario);
+    scenario->targets.p95 = Nanoseconds(1000);
+    arm->scenario = scenario;
+  }
+  const auto d = decide(t);
+  EXPECT_EQ(d.verdict, Verdict::hold);
+  ASSERT_TRUE(d.fix);
+  EXPECT_EQ(d.fix->verdict, Verdict::hold);
+  EXPECT_NE(d.fix->note.find("the baseline misses its own limits"), std::string::npos);
+}
+
 TEST(Fixes, ARollbackWhoseHashDiffersIsNotProven) {
   auto t = make_table();
   t.fresh_baseline = t.baseline;
