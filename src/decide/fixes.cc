@@ -167,7 +167,7 @@ FixChoice choose_fix(const EvidenceTable& table, const Symptom& symptom, const s
   }
   const auto order = finalists(table, symptom, kMaxFinalists);
   const FixTrial* chosen = nullptr;
-  const auto own = limits(table.fresh_baseline, table.baseline.scenario->gate.alpha);
+  const auto own = limits(table.baseline, table.baseline.scenario->gate.alpha);
   const bool baseline_misses = std::any_of(own.begin(), own.end(), [](const Limit& l) { return !l.met; });
   std::vector<std::string> failed(table.fixes.size());
   for (const std::size_t i : order) {
