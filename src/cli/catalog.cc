@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 #include "cli/command.h"
 #include "ingest/scenario.h"
@@ -27,6 +28,11 @@ std::string find_catalog() {
     }
   }
   return "catalog";
+}
+
+std::shared_ptr<schedule::MappingCache> find_mapping_cache() {
+  const char* given = std::getenv("PLUMBLINE_MAPPING_CACHE");
+  return std::make_shared<schedule::MappingCache>(given == nullptr ? "" : given);
 }
 
 Result<ingest::Value> read_arm_document(const std::string& path, ingest::Library& library) {

@@ -1,5 +1,6 @@
 #pragma once
 // Subcommands: each a function of its arguments and two streams, listed once in commands.cc.
+#include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 
 #include "core/result.h"
 #include "ingest/library.h"
+#include "schedule/mapping_cache.h"
 
 namespace plumbline::cli {
 
@@ -43,6 +45,9 @@ int report_errors(const Diagnostics& errors, std::ostream& err);
 
 /// The folder of the catalogue: PLUMBLINE_CATALOG, else beside or above the program, else catalog/ here.
 [[nodiscard]] std::string find_catalog();
+
+/// Where certified searches remember their answers across runs: the folder PLUMBLINE_MAPPING_CACHE, else this run alone.
+[[nodiscard]] std::shared_ptr<schedule::MappingCache> find_mapping_cache();
 
 /// The document of a scenario file, or of a candidate file (base with all its changes applied).
 Result<ingest::Value> read_arm_document(const std::string& path, ingest::Library& library);

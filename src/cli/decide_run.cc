@@ -25,6 +25,7 @@ Result<MadeDecision> run_decision(const DecideRequest& request) {
   ingest::Library library(find_catalog());
   PL_TRY(const ingest::Comparison comparison, ingest::read_comparison(request.baseline, request.candidate, library));
   study::Engine engine(library, request.threads);
+  engine.remember_mappings(find_mapping_cache());
   study::StudyOptions options;
   options.pairs = request.pairs;
   options.commands = report::pack_commands(request.baseline, request.candidate, request.pairs);

@@ -1,12 +1,15 @@
 // The stage verbs: each runs the pipeline up to its stage and prints what that stage made.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "cli/command.h"
 #include "cli/parse.h"
 #include "report/artefacts.h"
+#include "report/explain_report.h"
 #include "report/stage_text.h"
+#include "schedule/levels.h"
 #include "study/decision_study.h"
 
 namespace plumbline::cli {
@@ -15,13 +18,14 @@ namespace {
 struct StageOptions {
   std::string scenario;
   std::string format = "text";
+  std::string explain;  ///< schedule: the kernel to explain; empty = none
   unsigned threads = 0;
   std::uint64_t seed = 0;  ///< 0: the gate's first judging seed
   std::int64_t pairs = 0;
 };
 
 /// What a verb prints, from a prepared scenario.
-using Printer = std::function<std::string(study::Engine&, const study::Prepared&, const StageOptions&)>;
+using Printer = std::function<Result<std::string>(study::Engine&, const study::Prepared&, const StageOptions&)>;
 
 int run_stage(const char* name, const char* description, const Arguments& arguments, std::ostream& out, std::ostream& err, const Printer& print) {
   CLI::App app(description, name);
@@ -31,14 +35,18 @@ int run_stage(const char* name, const char* description, const Arguments& argume
   app.add_option("--threads", options.threads, "threads; 0 = as many as the machine has");
   app.add_option("--seed", options.seed, "seed of the replication that serve shows; 0 = the gate's first");
   app.add_option("--pairs", options.pairs, "replications; 0 = as many as the gate asks");
+  if (app.get_name() == "schedule") app.add_option("--explain", options.explain, "kernel whose time is explained by level and link, and with its loops moved");
   if (const auto code = parse_arguments(app, arguments, out, err)) return *code;
   ingest::Library library(find_catalog());
   auto document = read_arm_document(options.scenario, library);
   if (!document.ok()) return report_errors(document.errors(), err);
   study::Engine engine(library, options.threads);
+  engine.remember_mappings(find_mapping_cache());
   auto prepared = engine.prepare("scenario", *document);
   if (!prepared.ok()) return report_errors(prepared.errors(), err);
-  out << print(engine, *prepared, options);
+  const auto text = print(engine, *prepared, options);
+  if (!text.ok()) return report_errors(text.errors(), err);
+  out << *text;
   return kYes;
 }
 
@@ -49,6 +57,33 @@ decide::Arm replicate(study::Engine& engine, const study::Prepared& prepared, co
 
 std::uint64_t seed_of(const study::Prepared& prepared, const StageOptions& options) {
   return options.seed != 0 ? options.seed : study::judging_seeds(prepared.scenario->gate, 1).front();
+}
+
+/// One kernel in every compiled shape that has it.
+Result<std::string> explain(const study::Prepared& prepared, const StageOptions& options) {
+  const ingest::Accelerator& accelerator = *prepared.scenario->accelerator;
+  PL_TRY(const schedule::LevelRoles levels, schedule::find_levels(accelerator));
+  std::vector<report::ExplainedKernel> explained;
+  std::vector<std::string> names;
+  for (const auto& model : prepared.compiled->models) {
+    const lower::KernelGraph* last = nullptr;
+    for (const auto& bucket : model.buckets) {
+      if (bucket.graph.get() == last) continue;
+      last = bucket.graph.get();
+      for (std::size_t k = 0; k < bucket.graph->kernels.size(); ++k) {
+        const lower::Kernel& kernel = bucket.graph->kernels[k];
+        if (kernel.kind != lower::KernelKind::matrix) continue;
+        if (std::find(names.begin(), names.end(), kernel.name) == names.end()) names.push_back(kernel.name);
+        if (kernel.name != options.explain) continue;
+        PL_TRY(auto made, schedule::explain_kernel(kernel, accelerator, levels, bucket.schedule->kernels[k]));
+        explained.push_back({model.name, bucket.batch, bucket.sequence, &kernel, &bucket.schedule->kernels[k], std::move(made)});
+      }
+    }
+  }
+  if (explained.empty()) {
+    return make_error("unknown-name", {}, fmt::format("no kernel of the array is called '{}'", options.explain), suggest(options.explain, names));
+  }
+  return options.format == "json" ? report::explain_json(prepared, explained) : report::explain_text(prepared, explained);
 }
 
 }  // namespace
@@ -65,7 +100,10 @@ int lower_command(const Arguments& arguments, std::ostream& out, std::ostream& e
 
 int schedule_command(const Arguments& arguments, std::ostream& out, std::ostream& err) {
   return run_stage("schedule", "Chooses a loop nest for every kernel and shows it, with what stays on chip.", arguments, out, err,
-                   [](study::Engine&, const study::Prepared& p, const StageOptions& o) { return o.format == "json" ? report::schedule_json(p) : report::schedule_text(p); });
+                   [](study::Engine&, const study::Prepared& p, const StageOptions& o) -> Result<std::string> {
+                     if (!o.explain.empty()) return explain(p, o);
+                     return o.format == "json" ? report::schedule_json(p) : report::schedule_text(p);
+                   });
 }
 
 int execute_command(const Arguments& arguments, std::ostream& out, std::ostream& err) {

@@ -127,6 +127,7 @@ CompileOptions read_compile(const Value& value, Diagnostics& errors) {
   if (const Value* v = map.find("objective")) {
     out.objective = read_choice(*v, {"edp", "energy", "latency", "off_array_weight_bytes"}, errors).value_or("edp");
   }
+  if (const Value* v = map.find("search")) out.search = read_choice(*v, {"simple", "certified"}, errors).value_or("simple");
   if (const Value* v = map.find("constraints"); v != nullptr && expect_list(*v, "constraints", errors)) {
     for (const auto& row : v->items) out.constraints.push_back(read_constraint(row, errors));
   }

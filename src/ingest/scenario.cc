@@ -24,6 +24,7 @@ const std::vector<PatchableKey>& patchable_keys() {
       {"precision", Stage::lower},
       {"compile.dataflow", Stage::schedule},
       {"compile.objective", Stage::schedule},
+      {"compile.search", Stage::schedule},
       {"compile.constraints", Stage::schedule},
       {"compile.residency", Stage::schedule},
       {"dataflows", Stage::schedule},

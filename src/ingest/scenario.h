@@ -54,6 +54,7 @@ struct CompileOptions {
   std::string dataflow = "auto";     ///< a name in catalog/dataflows, or auto
   std::map<std::string, std::string> dataflow_by_class;  ///< layer class → dataflow
   std::string objective = "edp";
+  std::string search = "simple";     ///< simple | certified: a few tilings, or the best mapping with proof
   std::vector<ConstraintRow> constraints;
   bool fuse_epilogue = false;
   bool fuse_attention = false;

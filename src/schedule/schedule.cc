@@ -2,7 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "schedule/certify.h"
 #include "schedule/choose_mapping.h"
+#include "schedule/combine_fronts.h"
 #include "schedule/levels.h"
 #include "schedule/placement.h"
 
@@ -62,14 +68,96 @@ Status place(const lower::KernelGraph& graph, const MappingRequest& shared, Sche
     smaller.text = describe(graph.kernels[k], smaller);
     if (smaller.mapping == before && shrink[k] > 4) return full;
     result.kernels[k] = std::move(smaller);
+    result.proof.reset();  // it speaks of mappings that did not fit together
   }
+}
+
+struct Texts {
+  const char* name;
+  const char* unit;
+};
+
+/// In the units of the search: femtojoules and cycles.
+Texts objective_text(Objective objective) {
+  switch (objective) {
+    case Objective::energy:
+      return {"energy", "fJ"};
+    case Objective::latency:
+      return {"latency", "cycles"};
+    case Objective::energy_delay:
+      return {"energy-delay product", "fJ cycles"};
+    case Objective::off_array_weight_bits:
+      return {"off-array weight bits", "bits"};
+  }
+  return {"", ""};
+}
+
+void state(Proof& proof, double best, double lower_bound, Objective objective) {
+  const Texts texts = objective_text(objective);
+  proof.objective = fmt::format("{} ({})", texts.name, texts.unit);
+  proof.best = best;
+  proof.lower_bound = std::min(best, lower_bound);
+  proof.gap = lower_bound > 0 && best > lower_bound ? best / lower_bound - 1 : 0;
+}
+
+double floor_of(const KernelFront& front, Objective objective) {
+  FrontPoint floor{front.energy_floor, front.cycles_floor, front.weight_bits_floor};
+  return objective == Objective::energy_delay ? std::max(front.product_floor, value_of(floor, objective))
+                                              : value_of(floor, objective);
+}
+
+void adopt(const CertifiedKernel& certified, std::size_t chosen, Objective objective, KernelSchedule& made) {
+  const CertifiedPoint& point = certified.points[chosen];
+  made.dataflow = point.dataflow;
+  made.stationary = point.stationary;
+  made.mapping = point.mapping;
+  made.counts = point.counts;
+  made.proof = certified.proof;
+  made.proof->candidates = static_cast<std::int64_t>(certified.points.size());
+  state(*made.proof, value_of(certified.front.points[chosen], objective), floor_of(certified.front, objective),
+        objective);
+}
+
+/// Replaces the simple tilings by the best combination of certified mappings.
+Status certify(const lower::KernelGraph& graph, const MappingRequest& shared, MappingCache& cache, Schedule& result) {
+  const Objective objective = search_objective(shared.options.objective);
+  std::vector<CertifiedKernel> certified;
+  std::vector<KernelFront> fronts;
+  std::vector<std::size_t> kernels;
+  Proof total;
+  for (std::size_t k = 0; k < graph.kernels.size(); ++k) {
+    if (graph.kernels[k].kind != lower::KernelKind::matrix) continue;
+    PL_TRY(CertifiedKernel made,
+           certify_kernel({graph.kernels[k], shared.accelerator, shared.levels, shared.options, shared.dataflows, 1},
+                          result.kernels[k], cache));
+    total.bounded += made.proof.bounded;
+    total.pruned += made.proof.pruned;
+    total.evaluated += made.proof.evaluated;
+    total.candidates += static_cast<std::int64_t>(made.points.size());
+    fronts.push_back(made.front);
+    certified.push_back(std::move(made));
+    kernels.push_back(k);
+  }
+  if (kernels.empty()) return Done{};
+  const FrontChoice choice = combine_fronts(fronts, objective);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    KernelSchedule& made = result.kernels[kernels[i]];
+    adopt(certified[i], choice.chosen[i], objective, made);
+    made.text = describe(graph.kernels[kernels[i]], made);
+  }
+  total.scope = "network";
+  total.covered = "every kernel's mappings as its own proof covers them; matrix kernels one after the other";
+  total.certified_on = "sums over kernels of their floors";
+  state(total, choice.best, choice.lower_bound, objective);
+  result.proof = std::move(total);
+  return Done{};
 }
 
 }  // namespace
 
 Result<Schedule> schedule(const lower::KernelGraph& graph, const ingest::Accelerator& accelerator,
                           const ingest::CompileOptions& options,
-                          const std::map<std::string, ingest::Dataflow>& dataflows) {
+                          const std::map<std::string, ingest::Dataflow>& dataflows, MappingCache* cache) {
   PL_TRY(const LevelRoles levels, find_levels(accelerator));
   Schedule result;
   result.kernels.reserve(graph.kernels.size());
@@ -83,7 +171,10 @@ Result<Schedule> schedule(const lower::KernelGraph& graph, const ingest::Acceler
     result.kernels.push_back(std::move(made));
   }
   if (graph.kernels.empty()) return result;
-  PL_TRY_STATUS(place(graph, {graph.kernels.front(), accelerator, levels, options, dataflows, 1}, result));
+  const MappingRequest shared{graph.kernels.front(), accelerator, levels, options, dataflows, 1};
+  MappingCache own;
+  if (options.search == "certified") PL_TRY_STATUS(certify(graph, shared, cache != nullptr ? *cache : own, result));
+  PL_TRY_STATUS(place(graph, shared, result));
   return result;
 }
 

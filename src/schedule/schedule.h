@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,9 @@
 #include "schedule/counts.h"
 #include "schedule/hierarchy.h"
 #include "schedule/mapping.h"
+#include "schedule/mapping_cache.h"
 #include "schedule/price_mapping.h"
+#include "schedule/proof.h"
 
 namespace plumbline::schedule {
 
@@ -35,7 +38,8 @@ struct KernelSchedule {
   AccessCounts counts;
   std::string text;                     ///< readable loop nest, "for M in 2 (sram) …"
   std::int64_t evaluated = 0;           ///< mappings compared
-  std::vector<DataflowChoice> choices;  ///< the dataflows tried, in order of name; the chosen one among them
+  std::vector<DataflowChoice> choices;  ///< the simple tiling of each dataflow tried, in order of name
+  std::optional<Proof> proof;           ///< of a certified choice; its gap is this kernel's alone
 };
 
 /// Where an activation buffer lives and when.
@@ -56,6 +60,7 @@ struct Placement {
 struct Schedule {
   std::vector<KernelSchedule> kernels;  ///< parallel to KernelGraph::kernels
   Placement placement;
+  std::optional<Proof> proof;  ///< of a certified schedule: all matrix kernels together, one after the other
 };
 
 /// A compiled shape of a model.
@@ -79,10 +84,11 @@ struct Residency {
 };
 
 /// Chooses a mapping for every distinct kernel and places the activations. A constraint row binds the matrix kernels it
-/// matches that have its dimensions. Errors: does-not-fit, bad-value (a constraint's level), unknown-name (dataflow).
+/// matches that have its dimensions. `search: certified` asks `cache` before it searches (none: a cache of this call's
+/// own). Errors: does-not-fit, bad-value (a constraint's level), unknown-name (dataflow).
 Result<Schedule> schedule(const lower::KernelGraph& graph, const ingest::Accelerator& accelerator,
                           const ingest::CompileOptions& options,
-                          const std::map<std::string, ingest::Dataflow>& dataflows);
+                          const std::map<std::string, ingest::Dataflow>& dataflows, MappingCache* cache = nullptr);
 
 /// Every constraint row must bind a kernel of some model, and dataflow_by_class name a layer class. Errors: bad-value.
 Status check_constraints(const std::vector<ModelSchedules>& models, const ingest::CompileOptions& options);

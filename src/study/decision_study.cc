@@ -296,7 +296,7 @@ void Planner::add_policy_rows(std::vector<Row>& rows) const {
     std::vector<const char*> paths;
   };
   const Policy policies[] = {
-      {"the baseline's mapping", "", {"compile.constraints", "compile.dataflow", "compile.objective", "dataflows"}},
+      {"the baseline's mapping", "", {"compile.constraints", "compile.dataflow", "compile.objective", "compile.search", "dataflows"}},
       {"the baseline's residency", "off_chip_bandwidth", {"compile.residency"}},
       {"the baseline's padding", "compute", {"compile.shapes"}},
   };

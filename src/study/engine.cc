@@ -141,7 +141,7 @@ Result<std::shared_ptr<const Compiled>> Engine::compile(const ingest::Scenario& 
         bucket.batch = batch;
         bucket.sequence = sequenced ? sequence : 0;
         PL_TRY(bucket.graph, lowered(model, fmt::format("{}|{}", lower_key, m), batch, bucket.sequence, scenario, accelerator));
-        PL_TRY(schedule::Schedule made, schedule::schedule(*bucket.graph, accelerator, scenario.compile, scenario.dataflows));
+        PL_TRY(schedule::Schedule made, schedule::schedule(*bucket.graph, accelerator, scenario.compile, scenario.dataflows, mappings_.get()));
         out->longest_reduction = std::max(out->longest_reduction, longest_reduction(*bucket.graph));
         for (const auto& kernel : made.kernels) out->reduction_order += kernel.text + "\n";
         bucket.schedule = std::make_shared<const schedule::Schedule>(std::move(made));

@@ -74,6 +74,9 @@ class Engine {
   /// The arrivals of one seed: the same for every arm, since traffic cannot be patched.
   std::shared_ptr<const serve::ArrivalTrace> arrivals(const ingest::Scenario& scenario, std::uint64_t seed);
 
+  /// Where `search: certified` remembers its answers; memory of this engine alone unless set.
+  void remember_mappings(std::shared_ptr<schedule::MappingCache> cache) { mappings_ = std::move(cache); }
+
   [[nodiscard]] std::int64_t requests_simulated() const { return requests_; }
   [[nodiscard]] unsigned threads() const { return threads_; }
   [[nodiscard]] ingest::Library& library() { return library_; }
@@ -87,6 +90,7 @@ class Engine {
 
   ingest::Library& library_;
   unsigned threads_;
+  std::shared_ptr<schedule::MappingCache> mappings_ = std::make_shared<schedule::MappingCache>();
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const ingest::Scenario>> scenarios_;
   std::map<std::string, std::shared_ptr<const lower::KernelGraph>> lowered_;

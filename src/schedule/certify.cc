@@ -1,0 +1,377 @@
+#include "schedule/certify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "schedule/evaluator.h"
+#include "schedule/roles.h"
+#include "schedule/rules.h"
+#include "schedule/search_accelerator.h"
+#include "schedule/search_memo.h"
+#include "schedule/search_space.h"
+#include "schedule/tally_counts.h"
+
+namespace plumbline::schedule {
+namespace {
+
+constexpr std::size_t kOutputs = 2;
+
+/// What the searches of one kernel may count in full; beyond it the gap is stated as it stands.
+constexpr std::int64_t kMostEvaluations = 200'000;
+
+/// The searches a network objective needs: the product of sums needs the whole front.
+std::vector<Objective> searches_for(Objective objective) {
+  if (objective == Objective::energy_delay) return {Objective::energy_delay, Objective::energy, Objective::latency};
+  return {objective};
+}
+
+std::uint32_t bit(int d) { return 1U << d; }
+
+/// Distinct elements of an operand that any mapping must touch: per axis at least the longest of its dimensions.
+double fewest_words(const lower::Einsum& einsum, std::size_t o) {
+  double words = 1;
+  for (const lower::Axis& axis : einsum.operands[o].axes) {
+    std::int64_t longest = 1;
+    for (const lower::AxisTerm& term : axis)
+      longest = std::max(longest, einsum.dims[static_cast<std::size_t>(term.dim)]);
+    words *= static_cast<double>(longest);
+  }
+  return words;
+}
+
+/// Floors that no mapping is below whatever its loops: every element passes every level that must keep it, once.
+KernelFront compulsory(const lower::Einsum& einsum, const AcceleratorModel& model,
+                       const std::vector<std::uint32_t>& keeps, std::size_t stationary) {
+  const std::size_t levels = model.hierarchy.levels.size();
+  KernelFront floor;
+  double macs = 1;
+  for (int d = 0; d < einsum.rank(); ++d) macs *= static_cast<double>(einsum.dims[static_cast<std::size_t>(d)]);
+  floor.energy_floor = macs * model.rates.mac;
+  floor.cycles_floor = std::ceil(macs / static_cast<double>(model.hierarchy.mac_units) /
+                                 static_cast<double>(model.hierarchy.macs_per_cycle));
+  for (std::size_t l = 0; l < levels; ++l) {
+    double read = 0;
+    double written = 0;
+    for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
+      const bool here = l + 1 == levels ? o == stationary : ((keeps[l] >> o) & 1U) != 0;
+      if (!here) continue;
+      const double bits = fewest_words(einsum, o) * static_cast<double>(einsum.operands[o].bits);
+      if (o != kOutputs) read += bits;
+      if (o == kOutputs || l > 0) written += bits;
+    }
+    floor.energy_floor += read * model.rates.read[l] + written * model.rates.write[l];
+    const StorageLevel& level = model.hierarchy.levels[l];
+    const auto instances = static_cast<double>(level.instances);
+    if (level.read_bits_per_cycle)
+      floor.cycles_floor = std::max(floor.cycles_floor, read / (*level.read_bits_per_cycle * instances));
+    if (level.write_bits_per_cycle)
+      floor.cycles_floor = std::max(floor.cycles_floor, written / (*level.write_bits_per_cycle * instances));
+  }
+  floor.product_floor = floor.energy_floor * floor.cycles_floor;
+  floor.weight_bits_floor = einsum.operands[0].role == lower::Role::weights
+                                ? fewest_words(einsum, 0) * static_cast<double>(einsum.operands[0].bits)
+                                : 0;
+  return floor;
+}
+
+/// One operand in the array: its dataflows, their rows, and what the search may do.
+struct Held {
+  std::size_t stationary = 0;
+  const ingest::Dataflow* dataflow = nullptr;  ///< the first allowed one that holds it
+  Rules rules;
+};
+
+class Certifier {
+ public:
+  Certifier(const MappingRequest& request, AcceleratorModel model, MappingCache& cache)
+      : request_(request),
+        einsum_(request.kernel.einsum),
+        model_(std::move(model)),
+        cache_(cache),
+        roles_(find_roles(einsum_)),
+        objective_(search_objective(request.options.objective)) {}
+
+  Result<CertifiedKernel> run(const KernelSchedule& simple) {
+    const Hierarchy plain =
+        make_hierarchy(request_.accelerator, format_of(request_.kernel, request_.accelerator).macs_per_pe);
+    PL_TRY(const Evaluator counter, Evaluator::prepare(einsum_, plain));
+    PL_TRY(const std::vector<Held> held, operands_held(simple));
+    out_.front.repeats = request_.kernel.repeats;
+    out_.front.energy_floor = out_.front.cycles_floor = kHuge;
+    out_.front.product_floor = out_.front.weight_bits_floor = kHuge;
+    out_.proof.scope = "kernel";
+    add_point(simple.dataflow, simple.stationary, simple.mapping, counter);
+    simple_value_ = objective_of(out_.points.front().price, request_.options.objective);
+    for (const Held& each : held) PL_TRY_STATUS(search(each, counter));
+    finish();
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr double kHuge = std::numeric_limits<double>::infinity();
+
+  Result<std::vector<Held>> operands_held(const KernelSchedule& simple) const {
+    std::vector<Held> held;
+    for (const DataflowChoice& choice : simple.choices) {
+      const ingest::Dataflow& dataflow = request_.dataflows.at(choice.dataflow);
+      const std::size_t stationary = operand_index(dataflow.stationary);
+      if (std::any_of(held.begin(), held.end(), [&](const Held& h) { return h.stationary == stationary; })) continue;
+      PL_TRY(Rules rules, resolve_rules(request_.kernel, dataflow, request_.options.constraints, request_.accelerator));
+      held.push_back({stationary, &dataflow, std::move(rules)});
+    }
+    return held;
+  }
+
+  /// Masks of the hardware and the rows: what a level can hold it holds, as the placement of activations expects.
+  void demand(const Held& held, SearchOptions& options) const {
+    const std::size_t levels = model_.hierarchy.levels.size();
+    options.must_keep.assign(levels, 0);
+    options.must_bypass.assign(levels, 0);
+    for (std::size_t l = 1; l + 1 < levels; ++l) {
+      options.must_keep[l] = model_.may_hold[l] & ~held.rules.bypass[l];
+      options.must_bypass[l] = 7U & ~options.must_keep[l];
+    }
+    options.must_keep[levels - 1] = bit(static_cast<int>(held.stationary));
+    options.must_bypass[levels - 1] = 7U & ~options.must_keep[levels - 1];
+    options.one_register = !request_.accelerator.levels.back().capacity;
+    options.most_evaluations = kMostEvaluations;
+  }
+
+  /// The user's limits on factors, on the dimensions of the kernel.
+  [[nodiscard]] std::vector<FactorBound> user_bounds(const Held& held) const {
+    std::vector<FactorBound> bounds;
+    const int levels = static_cast<int>(model_.hierarchy.levels.size());
+    for (int l = 0; l < levels; ++l) {
+      for (int d = 0; d < einsum_.rank(); ++d) {
+        const FactorLimit& limit = held.rules.limits[static_cast<std::size_t>(l)][static_cast<std::size_t>(d)];
+        if (limit.min_row == nullptr && limit.max_row == nullptr) continue;
+        const bool array = l + 1 == levels;  // there, how far it spreads
+        bounds.push_back({array ? l - 1 : l, d, array, limit.min, limit.max});
+      }
+    }
+    return bounds;
+  }
+
+  /// Where the array can lay a merged dimension.
+  void layout_bounds(const Held& held, const SearchSpace& space, std::vector<FactorBound>& bounds) const {
+    const ingest::AcceleratorLevel& array = request_.accelerator.levels.back();
+    const int fanning = static_cast<int>(model_.hierarchy.levels.size()) - 2;
+    for (std::size_t m = 0; m < space.dims.size(); ++m) {
+      std::int64_t most = 1;
+      for (const int part : space.dims[m].parts) {
+        if (across(held, part)) most = std::max(most, array.fanout_x);
+        if (down(held, part)) most = std::max(most, array.fanout_y);
+      }
+      bounds.push_back({fanning, static_cast<int>(m), true, 1, most});
+    }
+  }
+
+  [[nodiscard]] bool across(const Held& held, int d) const {
+    if (held.rules.spatial_row != nullptr && held.rules.spatial_x >= 0 && d != held.rules.spatial_x) return false;
+    return (roles_.across_columns(held.stationary) & bit(d)) != 0;
+  }
+  [[nodiscard]] bool down(const Held& held, int d) const {
+    if (held.rules.spatial_row != nullptr && held.rules.spatial_y >= 0 && d != held.rules.spatial_y) return false;
+    return (roles_.down_rows(held.stationary) & bit(d)) != 0;
+  }
+
+  Status search(const Held& held, const Evaluator& counter) {
+    SearchOptions options;
+    demand(held, options);
+    const int levels = static_cast<int>(model_.hierarchy.levels.size());
+    // Merging first, without limits on what the array can lay where, keeps the dimensions few.
+    SearchOptions merging = options;
+    merging.factors = user_bounds(held);
+    std::vector<std::uint32_t> keeps = options.must_keep;
+    keeps.front() = 7U;
+    KernelFront floor = compulsory(einsum_, model_, keeps, held.stationary);
+    auto space = make_search_space(einsum_, merging, levels, model_.hierarchy.mac_units);
+    bool all = space.ok();
+    if (space.ok()) {
+      for (const FactorBound& bound : merging.factors) {
+        for (std::size_t m = 0; m < space->dims.size(); ++m) {
+          if (space->dims[m].parts.front() != bound.dim) continue;
+          options.factors.push_back(bound);
+          options.factors.back().dim = static_cast<int>(m);
+        }
+      }
+      layout_bounds(held, *space, options.factors);
+      for (const Objective objective : searches_for(objective_)) {
+        options.objectives = {objective};
+        if (objective == Objective::off_array_weight_bits || objective == Objective::latency)
+          options.objectives.push_back(Objective::energy);
+        auto found = search_once(space->einsum, model_.hierarchy, model_.rates, options, cache_);
+        if (!found.ok() && found.errors().front().kind == "does-not-fit") return Done{};  // nothing perfect holds it so
+        if (!found.ok()) {
+          all = false;
+          continue;
+        }
+        raise(floor, objective, found->certificate);
+        offer(held, unmerge(*space, einsum_, found->mapping), counter);
+      }
+    }
+    if (!all) ++declined_;
+    lower_to(floor);
+    return Done{};
+  }
+
+  void raise(KernelFront& floor, Objective objective, const Certificate& c) {
+    out_.proof.bounded += c.nodes;
+    out_.proof.pruned += c.nodes - c.opened;
+    out_.proof.evaluated += c.evaluated;
+    covered_ = c.covered;
+    certified_on_ = c.certified_on;
+    double& figure = objective == Objective::energy         ? floor.energy_floor
+                     : objective == Objective::latency      ? floor.cycles_floor
+                     : objective == Objective::energy_delay ? floor.product_floor
+                                                            : floor.weight_bits_floor;
+    figure = std::max(figure, c.lower_bound);
+  }
+
+  /// The kernel may hold any of its operands, so its floor is the least of theirs.
+  void lower_to(const KernelFront& floor) {
+    KernelFront& front = out_.front;
+    front.energy_floor = std::min(front.energy_floor, floor.energy_floor);
+    front.cycles_floor = std::min(front.cycles_floor, floor.cycles_floor);
+    front.product_floor =
+        std::min(front.product_floor, std::max(floor.product_floor, floor.energy_floor * floor.cycles_floor));
+    front.weight_bits_floor = std::min(front.weight_bits_floor, floor.weight_bits_floor);
+  }
+
+  /// Lays every spatial factor along the axis its dimension may take; false when they do not fit so.
+  bool lay_out(const Held& held, Mapping& mapping) const {
+    const ingest::AcceleratorLevel& array = request_.accelerator.levels.back();
+    std::int64_t columns = 1;
+    std::int64_t rows = 1;
+    for (LevelNest& level : mapping.levels) {
+      std::vector<Loop> laid;
+      for (Loop loop : level.loops) {
+        if (loop.kind != LoopKind::temporal) {
+          if (across(held, loop.dim)) {
+            loop.kind = LoopKind::spatial_x;
+            columns *= loop.bound;
+          } else if (down(held, loop.dim)) {
+            loop.kind = LoopKind::spatial_y;
+            rows *= loop.bound;
+          } else {
+            return false;
+          }
+          const auto same = std::find_if(laid.begin(), laid.end(), [&](const Loop& other) {
+            return other.kind == loop.kind && other.dim == loop.dim;
+          });
+          if (same != laid.end()) {
+            same->bound *= loop.bound;
+            continue;
+          }
+        }
+        laid.push_back(loop);
+      }
+      std::stable_sort(laid.begin(), laid.end(), [](const Loop& a, const Loop& b) { return a.kind < b.kind; });
+      level.loops = std::move(laid);
+    }
+    return columns <= array.fanout_x && rows <= array.fanout_y;
+  }
+
+  void offer(const Held& held, Mapping mapping, const Evaluator& counter) {
+    // The search does not know orders that a row asks for.
+    for (const auto& order : held.rules.order) {
+      if (!order.empty()) return;
+    }
+    if (!lay_out(held, mapping)) return;
+    if (!add_point(held.dataflow->name, held.stationary, mapping, counter)) return;
+    const double value = objective_of(out_.points.back().price, request_.options.objective);
+    if (value <= simple_value_) return;
+    out_.points.pop_back();
+    out_.front.points.pop_back();
+  }
+
+  bool add_point(const std::string& dataflow, std::size_t stationary, const Mapping& mapping,
+                 const Evaluator& counter) {
+    Tally tally;
+    if (!counter.evaluate(mapping, tally).ok()) return false;
+    CertifiedPoint point{dataflow, stationary, mapping, counts_of(einsum_, mapping, tally), {}};
+    point.price =
+        price_mapping(request_.kernel, request_.accelerator, request_.levels, stationary, mapping, point.counts);
+    Hierarchy unbounded = model_.hierarchy;  // the tiling keeps within capacities by its own rules
+    for (StorageLevel& level : unbounded.levels) level.capacity_bits.reset();
+    const auto counted = count_accesses(einsum_, unbounded, mapping);
+    if (!counted.ok()) return false;
+    FrontPoint cost{energy_of(*counted, model_.rates), static_cast<double>(counted->cycles_overlapped), 0};
+    if (einsum_.operands[0].role == lower::Role::weights) {
+      int keeper = request_.levels.array - 1;
+      while (keeper > 0 && !mapping.levels[static_cast<std::size_t>(keeper)].keeps_operand(0)) --keeper;
+      cost.weight_bits = static_cast<double>(counted->levels[static_cast<std::size_t>(keeper)][0].read_bits);
+    }
+    out_.points.push_back(std::move(point));
+    out_.front.points.push_back(cost);
+    return true;
+  }
+
+  void finish() {
+    // A ragged tiling may do better than every perfect one: the floor that holds for it too is compulsory traffic.
+    KernelFront least;
+    least.energy_floor = least.cycles_floor = least.product_floor = least.weight_bits_floor = kHuge;
+    for (const FrontPoint& p : out_.front.points) {
+      least.energy_floor = std::min(least.energy_floor, p.energy);
+      least.cycles_floor = std::min(least.cycles_floor, p.cycles);
+      least.product_floor = std::min(least.product_floor, p.energy * p.cycles);
+      least.weight_bits_floor = std::min(least.weight_bits_floor, p.weight_bits);
+    }
+    constexpr double kRounding = 1e-9;  // sums of the same terms in another order
+    const bool beaten = out_.front.energy_floor > least.energy_floor * (1 + kRounding) ||
+                        out_.front.cycles_floor > least.cycles_floor * (1 + kRounding) ||
+                        out_.front.product_floor > least.product_floor * (1 + kRounding);
+    if (beaten || out_.front.energy_floor == kHuge) {
+      std::vector<std::uint32_t> keeps(model_.hierarchy.levels.size(), 0);
+      keeps.front() = 7U;
+      const KernelFront floor = compulsory(einsum_, model_, keeps, einsum_.operands.size());
+      out_.front.energy_floor = floor.energy_floor;
+      out_.front.cycles_floor = floor.cycles_floor;
+      out_.front.product_floor = floor.product_floor;
+      out_.front.weight_bits_floor = std::min(floor.weight_bits_floor, least.weight_bits_floor);
+      out_.proof.covered = "any mapping, factors that do not divide included: compulsory traffic";
+      out_.proof.certified_on = "unique elements";
+    } else if (declined_ > 0) {
+      out_.proof.covered = covered_.empty() ? "any mapping: compulsory traffic"
+                                            : covered_ + "; where the search declined, compulsory traffic";
+      out_.proof.certified_on = covered_.empty() ? "unique elements" : certified_on_;
+    } else {
+      out_.proof.covered = covered_ + ", what a level can hold it holds, layouts the array can have";
+      out_.proof.certified_on = certified_on_;
+    }
+  }
+
+  const MappingRequest& request_;
+  const lower::Einsum& einsum_;
+  AcceleratorModel model_;
+  MappingCache& cache_;
+  DimRoles roles_;
+  Objective objective_;
+  CertifiedKernel out_;
+  double simple_value_ = 0;
+  int declined_ = 0;
+  std::string covered_;
+  std::string certified_on_;
+};
+
+}  // namespace
+
+Objective search_objective(const std::string& name) {
+  if (name == "energy") return Objective::energy;
+  if (name == "latency") return Objective::latency;
+  if (name == "off_array_weight_bytes") return Objective::off_array_weight_bits;
+  return Objective::energy_delay;
+}
+
+Result<CertifiedKernel> certify_kernel(const MappingRequest& request, const KernelSchedule& simple,
+                                       MappingCache& cache) {
+  PL_TRY(AcceleratorModel model, model_accelerator(request.accelerator, request.kernel.inputs,
+                                                   request.kernel.accumulate, request.kernel.einsum));
+  return Certifier(request, std::move(model), cache).run(simple);
+}
+
+}  // namespace plumbline::schedule
