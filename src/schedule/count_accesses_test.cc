@@ -123,6 +123,29 @@ TEST(CountAccesses, rejects_what_cannot_be_counted) {
   EXPECT_EQ(none.error(), "bad-value");
 }
 
+TEST(CountAccesses, block_scales_travel_with_every_tile_that_touches_their_group) {
+  // Weights of 4 bits with a scale of 8 for every 32 along K = 96; a register tile of 16 touches one group, one of 48
+  // two.
+  Small small;
+  small.einsum = lower::gemm_einsum(2, 4, 96);
+  small.einsum.operands[0].bits = 4;
+  small.einsum.operands[0].side_bits = 8;
+  small.einsum.operands[0].side_group = 32;
+  for (const auto& [extent, touched] : {std::pair<std::int64_t, std::int64_t>{16, 6}, {48, 4}, {96, 3}}) {
+    small.mapping.levels[0] = {{{0, 2}}, 7};
+    small.mapping.levels[1] = {{{2, 96 / extent}, {1, 4, LoopKind::spatial_x}}, 7};
+    small.mapping.levels[2] = {{{2, extent}}, 7};
+    const auto counts = count_accesses(small.einsum, small.hierarchy, small.mapping);
+    ASSERT_TRUE(counts.ok());
+    const OperandCounts& weights = counts->levels[1][0];
+    // The whole column of K stands still under M when one tile holds it.
+    const std::int64_t passes = extent == 96 ? 1 : 2;
+    EXPECT_EQ(weights.reads, passes * 4 * 96);
+    EXPECT_EQ(weights.read_bits, passes * 4 * (96 * 4 + touched * 8)) << extent;
+    EXPECT_EQ(counts->levels[0][0].read_bits, 4 * (96 * 4 + 3 * 8));
+  }
+}
+
 TEST(CountAccesses, counts_beyond_64_bits_are_an_error_and_never_wrap) {
   constexpr std::int64_t kHuge = std::int64_t{1} << 40;
   Small huge;

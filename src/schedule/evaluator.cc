@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "schedule/side_data.h"
 #include "schedule/transfer.h"
 
 namespace plumbline::schedule {
@@ -82,6 +83,14 @@ Status Evaluator::prepare_projections() {
     if (operands[i].bits < 1 || operands[i].partial_bits < 1)
       return bad(fmt::format("operand '{}' has no bits", operands[i].name));
     PL_TRY_STATUS(project(einsum_, operands[i], projections_[i]));
+    if (operands[i].side_bits < 0 || operands[i].side_group < 0)
+      return bad(fmt::format("operand '{}' has negative side data", operands[i].name));
+    projections_[i].side_dim = side_dimension(einsum_, i);
+    if (projections_[i].side_dim < 0 && operands[i].side_bits > 0 && operands[i].side_group > 0) {
+      return make_error(
+          "unsupported", Span{},
+          fmt::format("operand '{}' has side data but no dimension of its own that is summed", operands[i].name));
+    }
   }
   return Done{};
 }
@@ -263,6 +272,27 @@ std::int64_t Evaluator::stored_bits(const Tally& tally, const Nest& nest, int le
   return partial ? std::max(what.bits, what.partial_bits) : what.bits;
 }
 
+/// Bits of scales or metadata beside the elements. MACs take those of a group once for the group.
+bool Evaluator::add_side_data(const Nest& nest, int level, std::size_t operand, OperandTally& here,
+                              __int128& stored) const {
+  const Operand& what = einsum_.operands[operand];
+  const auto d = static_cast<std::size_t>(projections_[operand].side_dim);
+  const std::int64_t size = nest.size[d];
+  const std::int64_t own = nest.extent[static_cast<std::size_t>(level)][d];
+  const std::int64_t below = here.inner == nest.levels ? std::min(what.side_group, size)
+                                                       : nest.extent[static_cast<std::size_t>(here.inner)][d];
+  const auto add = [&](std::int64_t words, std::int64_t& bits) {
+    std::int64_t side = 0;
+    return !__builtin_mul_overflow(words, what.side_bits, &side) && !__builtin_add_overflow(bits, side, &bits);
+  };
+  // A tile that begins inside a group holds one word more than its length in groups.
+  const bool cut = own < size && own % what.side_group != 0 && what.side_group % own != 0;
+  const std::int64_t held = (own + what.side_group - 1) / what.side_group + (cut ? 1 : 0);
+  stored += static_cast<__int128>(here.tile / own) * held * what.side_bits;
+  return add(side_words(here.reads, size, below, what.side_group), here.read_bits) &&
+         add(side_words(here.fills + here.updates, size, own, what.side_group), here.write_bits);
+}
+
 /// Bits read and written; the tiles against the capacity.
 Verdict Evaluator::count_bits(const Nest& nest, const Mapping& mapping, Tally& tally) const {
   for (int l = 0; l < nest.levels; ++l) {
@@ -277,6 +307,8 @@ Verdict Evaluator::count_bits(const Nest& nest, const Mapping& mapping, Tally& t
           __builtin_mul_overflow(here.fills + here.updates, width, &here.write_bits)) {
         return {Fault::overflow, l, static_cast<int>(o)};
       }
+      if (projections_[o].side_dim >= 0 && !add_side_data(nest, l, o, here, stored))
+        return {Fault::overflow, l, static_cast<int>(o)};
     }
     const auto& capacity = hierarchy_.levels[static_cast<std::size_t>(l)].capacity_bits;
     if (capacity && stored > *capacity) {

@@ -30,6 +30,7 @@ struct Projection {
   int windows = 0;
   std::array<WindowAxis, lower::kMaxDims> axes{};
   bool pairs_only = true;  ///< no axis of more than two terms
+  int side_dim = -1;       ///< dimension along which groups of side data run
   std::int64_t words = 1;  ///< distinct elements, when every axis is flat
   int flat_count = 0;
   std::array<int, lower::kMaxDims> flat_dims{};  ///< the dimensions of `flat`
@@ -91,6 +92,7 @@ class Evaluator {
   Status prepare_fan_out();
   void count_flat(const Nest& nest, const Mapping& mapping, Tally& tally) const;
   Verdict count_bits(const Nest& nest, const Mapping& mapping, Tally& tally) const;
+  bool add_side_data(const Nest& nest, int level, std::size_t operand, OperandTally& here, __int128& stored) const;
   [[nodiscard]] std::int64_t tile_words(const Nest& nest, int level, std::size_t operand) const;
   bool transfer(const Nest& nest, int outer, int inner, std::size_t operand, Transfer& out) const;
   Verdict count_operand(const Nest& nest, const Mapping& mapping, std::size_t operand, Tally& tally) const;

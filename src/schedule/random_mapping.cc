@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "schedule/side_data.h"
+
 namespace plumbline::schedule {
 namespace {
 
@@ -109,7 +111,14 @@ MappingCase random_case(RandomStream& random, const CaseLimits& limits) {
     for (int d = 0; d < result.einsum.rank(); ++d) macs *= result.einsum.dims[static_cast<std::size_t>(d)];
     if (macs <= limits.largest_kernel) break;
   } while (true);
-  for (lower::Operand& each : result.einsum.operands) each.bits = pick(random, 1, 16);
+  for (lower::Operand& each : result.einsum.operands) {
+    each.bits = pick(random, 1, 16);
+    if (each.role == lower::Role::outputs || pick(random, 0, 2) > 0) continue;
+    each.side_bits = 8;
+    each.side_group = pick(random, 1, 5);
+    if (side_dimension(result.einsum, static_cast<std::size_t>(&each - result.einsum.operands.data())) < 0)
+      each.side_bits = 0;
+  }
   const auto levels = static_cast<std::size_t>(pick(random, limits.levels_from, limits.levels_to));
   random_nest(random, result.einsum, levels, limits.ragged, result.mapping);
   std::int64_t x = 1;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "schedule/side_data.h"
+
 namespace plumbline::schedule {
 namespace {
 
@@ -36,6 +38,14 @@ std::vector<std::int64_t> distinct_passes(std::int64_t n) {
 bool limited(const SearchOptions& options, int dim) {
   return std::any_of(options.factors.begin(), options.factors.end(),
                      [&](const FactorBound& f) { return f.dim == dim; });
+}
+
+/// A dimension that must stay itself: it carries a limit, or groups of side data run along it.
+bool fixed(const lower::Einsum& einsum, const SearchOptions& options, int dim) {
+  for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
+    if (side_dimension(einsum, o) == dim) return true;
+  }
+  return limited(options, dim);
 }
 
 /// Which operands use a dimension, and whether it shares an axis with another one of more than one step.
@@ -241,10 +251,10 @@ Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchO
   SearchSpace space;
   for (int d = 0; d < einsum.rank(); ++d) {
     const SearchDim dim = describe(einsum, d);
-    if (dim.size == 1 && !limited(options, d)) continue;
+    if (dim.size == 1 && !fixed(einsum, options, d)) continue;
     const auto same = std::find_if(space.dims.begin(), space.dims.end(), [&](const SearchDim& other) {
       return !options.imperfect && !dim.window && !other.window && dim.relevant == other.relevant &&
-             !limited(options, d) && !limited(options, other.parts[0]);
+             !fixed(einsum, options, d) && !fixed(einsum, options, other.parts[0]);
     });
     if (same == space.dims.end()) {
       space.dims.push_back(dim);
@@ -264,6 +274,13 @@ Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchO
     }
   }
   space.einsum = merged_einsum(einsum, space.dims);
+  for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
+    const int before = side_dimension(einsum, o);
+    const int after = side_dimension(space.einsum, o);
+    if ((before < 0) != (after < 0) || (after >= 0 && space.dims[static_cast<std::size_t>(after)].parts[0] != before)) {
+      return unsupported(fmt::format("searching with the side data of operand '{}'", einsum.operands[o].name));
+    }
+  }
   PL_TRY_STATUS(choose_roles(space));
   find_mirror(space, options);
   return space;

@@ -219,6 +219,10 @@ TEST(Search, agrees_with_brute_force_on_matrix_products) {
     while (p.einsum.dims[0] * p.einsum.dims[1] * p.einsum.dims[2] > 150);
     for (lower::Operand& each : p.einsum.operands) each.bits = pick(random, 0, 1) == 0 ? 8 : pick(random, 2, 12);
     p.einsum.operands[2].partial_bits = pick(random, 0, 1) == 0 ? p.einsum.operands[2].bits : 16;
+    if (i % 3 == 0) {  // block scales, which only the counts know, not the bounds
+      p.einsum.operands[0].side_bits = 8;
+      p.einsum.operands[0].side_group = pick(random, 1, 5);
+    }
     p.hierarchy = random_hierarchy(random, pick(random, 0, 4) > 0 ? 3 : 2);
     p.rates = random_rates(random, p.hierarchy.levels.size());
     p.objectives = kAll;

@@ -11,6 +11,7 @@
 
 #include "schedule/counts.h"
 #include "schedule/evaluator.h"
+#include "schedule/side_data.h"
 #include "schedule/tally_counts.h"
 
 namespace plumbline::schedule {
@@ -469,6 +470,45 @@ std::int64_t count_active(const Nest& nest, bool temporal, int level) {
   return total;
 }
 
+/// Side words by listing which groups every tile along the grouped dimension touches.
+struct Groups {
+  std::int64_t extent = 1;  ///< of this level's tile along the dimension
+  std::int64_t held = 0;    ///< most groups one tile touches
+  std::int64_t read = 0;
+  std::int64_t written = 0;
+};
+
+Groups walk_groups(const lower::Einsum& einsum, const Nest& nest, const AccessCounts& counts, int level,
+                   std::size_t operand, std::size_t dim) {
+  const std::int64_t group = einsum.operands[operand].side_group;
+  const std::int64_t size = nest.size[dim];
+  const OperandCounts& here = counts.levels[static_cast<std::size_t>(level)][operand];
+  int inner = nest.levels;
+  for (const NetworkCounts& network : counts.networks) {
+    if (network.operand == operand && network.outer == level) inner = network.inner;
+  }
+  Groups out;
+  const auto touched = [&](std::int64_t extent, std::int64_t& most) {
+    std::int64_t all = 0;
+    for (std::int64_t from = 0; from < size; from += extent) {
+      const std::int64_t to = std::min(from + extent, size) - 1;
+      most = std::max(most, to / group - from / group + 1);
+      all += to / group - from / group + 1;
+    }
+    return all;
+  };
+  const auto share = [&](std::int64_t moved, std::int64_t all) {
+    return static_cast<std::int64_t>((static_cast<__int128>(moved) * all + size - 1) / size);
+  };
+  out.extent = nest.extent[static_cast<std::size_t>(level)][dim];
+  std::int64_t unused = 0;
+  const std::int64_t below =
+      inner == nest.levels ? std::min(group, size) : nest.extent[static_cast<std::size_t>(inner)][dim];
+  out.written = share(here.fills + here.updates, touched(out.extent, out.held));
+  out.read = share(here.reads, touched(below, unused));
+  return out;
+}
+
 /// Stored widths, bits and time from the counted words; the rules of docs/scheduling.md, written out a second time.
 Status finish(const lower::Einsum& einsum, const Hierarchy& hierarchy, const Nest& nest, const Evaluator& evaluator,
               AccessCounts& counts) {
@@ -495,6 +535,12 @@ Status finish(const lower::Einsum& einsum, const Hierarchy& hierarchy, const Nes
       here.read_bits = here.reads * width;
       here.write_bits = (here.fills + here.updates) * width;
       stored += static_cast<__int128>(here.tile) * width;
+      if (const int d = side_dimension(einsum, o); d >= 0) {
+        const Groups groups = walk_groups(einsum, nest, counts, l, o, static_cast<std::size_t>(d));
+        here.read_bits += groups.read * what.side_bits;
+        here.write_bits += groups.written * what.side_bits;
+        stored += static_cast<__int128>(here.tile) / groups.extent * groups.held * what.side_bits;
+      }
       read += static_cast<double>(here.read_bits);
       written += static_cast<double>(here.write_bits);
     }
