@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "core/parallel.h"
 #include "execute/numerics/matmul_plan.h"
@@ -172,6 +173,18 @@ constexpr AutomaticStride kStrides[] = {
 };
 constexpr std::int64_t kAutomaticJoins = 7;
 
+/// Blocks small enough that every thread has several: a matter of speed, never of bits.
+BlockShape choose_block(const MatmulOperands& operands, unsigned threads) {
+  BlockShape shape;
+  const std::int64_t wanted =
+      4 * std::int64_t{threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : threads};
+  if (threads == 1) return shape;
+  const auto jobs = [&] { return panels_of(operands.m, shape.rows) * panels_of(operands.n, shape.columns); };
+  while (jobs() < wanted && shape.columns > kPanelColumns) shape.columns /= 2;
+  while (jobs() < wanted && shape.rows > kPanelRows) shape.rows /= 2;
+  return shape;
+}
+
 void set_observation(const Observation& observe, MatmulPlan& plan) {
   plan.observe = observe.every != 0;
   const AutomaticStride& stride = kStrides[static_cast<int>(plan.kernel)];
@@ -289,9 +302,13 @@ bool is_plain(const Register& reg, std::string_view name) {
   return reg.format == builtin_format(name) && reg.rounding == Rounding::rne && reg.saturation == Saturation::off;
 }
 
-bool products_fit_binary32(const MatmulOperands& operands, const OperandScan& a, const OperandScan& b) {
-  return operands.a_format.fraction_bits + operands.b_format.fraction_bits + 2 <= 24 &&
-         a.min_last_bit + b.min_last_bit >= -149 && a.max_exponent + b.max_exponent + 2 <= 128;
+/// Whether a product rounded to binary32 first rounds to the register as the exact product does. Enough bits; and where
+/// it underflows in binary32, the register must be as sure of zero (binary16, whose least value is 2^-24) or the
+/// product must be exact all the same (bfloat16). Beyond binary32 both overflow.
+bool products_pass_binary32(const Register& reg, const MatmulOperands& operands, const OperandScan& a,
+                            const OperandScan& b) {
+  const bool few_bits = operands.a_format.fraction_bits + operands.b_format.fraction_bits + 2 <= 24;
+  return few_bits && (reg.format.min_positive_exponent() > -100 || a.min_last_bit + b.min_last_bit >= -149);
 }
 
 InnerKernel choose_kernel(const Accumulation& accumulation, const MatmulOperands& operands, const OperandScan& a,
@@ -301,7 +318,7 @@ InnerKernel choose_kernel(const Accumulation& accumulation, const MatmulOperands
   const Register& reg = accumulation.accumulator;
   const bool fused = accumulation.reduction == Reduction::sequential_fused;
   if (is_plain(reg, "binary32")) return fused ? InnerKernel::binary32_fused : InnerKernel::binary32_rounded;
-  if (fused || !products_fit_binary32(operands, a, b)) return InnerKernel::wide;
+  if (fused || !products_pass_binary32(reg, operands, a, b)) return InnerKernel::wide;
   if (is_plain(reg, "binary16")) return InnerKernel::binary16_rounded;
   if (is_plain(reg, "bfloat16")) return InnerKernel::bfloat16_rounded;
   return InnerKernel::wide;
@@ -311,7 +328,7 @@ NarrowRegister narrow_register(const Accumulation& accumulation, const MatmulOpe
                                const OperandScan& b) {
   const Register& reg = accumulation.accumulator;
   if (is_plain(reg, "binary32")) return NarrowRegister::binary32;
-  if (!products_fit_binary32(operands, a, b)) return NarrowRegister::none;
+  if (!products_pass_binary32(reg, operands, a, b)) return NarrowRegister::none;
   if (is_plain(reg, "binary16")) return NarrowRegister::binary16;
   return is_plain(reg, "bfloat16") ? NarrowRegister::bfloat16 : NarrowRegister::none;
 }
@@ -391,16 +408,16 @@ Result<MatmulProduct> matmul(const MatmulOperands& operands, const Accumulation&
   product.format = result_format(accumulation);
   product.kernel = to_string(plan.kernel);
   product.values.resize(static_cast<std::size_t>(operands.m * operands.n));
-  // Tiles of one column panel follow each other, so that its packed columns stay in the cache.
-  const std::int64_t row_panels = panels_of(operands.m, kPanelRows);
-  const auto tiles = static_cast<std::size_t>(row_panels * panels_of(operands.n, kPanelColumns));
-  std::vector<ResultCounters> counters(tiles);
-  std::vector<std::vector<RegisterTally>> tallies(plan.observe ? tiles : 0);
-  parallel_for(tiles, options.threads, [&](std::size_t index) {
-    const auto tile = static_cast<std::int64_t>(index);
+  const BlockShape shape = choose_block(operands, options.threads);
+  const std::int64_t row_blocks = panels_of(operands.m, shape.rows);
+  const auto jobs = static_cast<std::size_t>(row_blocks * panels_of(operands.n, shape.columns));
+  std::vector<ResultCounters> counters(jobs);
+  std::vector<std::vector<RegisterTally>> tallies(plan.observe ? jobs : 0);
+  parallel_for(jobs, options.threads, [&](std::size_t index) {
+    const auto job = static_cast<std::int64_t>(index);
     if (plan.observe) tallies[index] = make_registers(accumulation);
-    run_matmul_tile(plan, tile % row_panels * kPanelRows, tile / row_panels * kPanelColumns, product.values,
-                    counters[index], plan.observe ? &tallies[index] : nullptr);
+    run_matmul_block(plan, shape, job % row_blocks * shape.rows, job / row_blocks * shape.columns, product.values,
+                     counters[index], plan.observe ? &tallies[index] : nullptr);
   });
   for (const ResultCounters& part : counters) product.counters += part;
   if (plan.observe) product.registers = make_registers(accumulation);

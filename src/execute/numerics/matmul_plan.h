@@ -74,10 +74,18 @@ struct MatmulPlan {
   std::vector<char> column_special;
 };
 
-/// One tile of results: computes it into `values` (row-major, the whole product), counts it, and adds its tallies
-/// (registers.size() = 1 + blockings) when the plan observes.
-void run_matmul_tile(const MatmulPlan& plan, std::int64_t row, std::int64_t column, std::vector<float>& values,
-                     ResultCounters& counters, std::vector<RegisterTally>* registers);
+/// Results computed together by one thread, at most 8 x 16 tiles of 1.5 KiB, so that packed operands are read from the
+/// nearest caches.
+struct BlockShape {
+  std::int64_t rows = 8 * kPanelRows;
+  std::int64_t columns = 16 * kPanelColumns;
+};
+
+/// The results at rows [row, row + shape.rows) and columns [column, column + shape.columns): computes them into
+/// `values` (row-major, the whole product), counts them, and adds their tallies (registers.size() = 1 + blockings) when
+/// the plan observes.
+void run_matmul_block(const MatmulPlan& plan, const BlockShape& shape, std::int64_t row, std::int64_t column,
+                      std::vector<float>& values, ResultCounters& counters, std::vector<RegisterTally>* registers);
 
 /// Empty tallies with their names.
 [[nodiscard]] std::vector<RegisterTally> make_registers(const Accumulation& accumulation);

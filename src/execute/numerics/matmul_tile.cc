@@ -270,25 +270,30 @@ RowCounts count_row(const float* from, float* to, std::int64_t columns, std::int
   return counts;
 }
 
-}  // namespace
+Extent extent_of(const MatmulPlan& plan, std::int64_t row, std::int64_t column) {
+  return {row, column, std::min<std::int64_t>(kPanelRows, plan.operands.m - row),
+          std::min<std::int64_t>(kPanelColumns, plan.operands.n - column)};
+}
 
-void run_matmul_tile(const MatmulPlan& plan, std::int64_t row, std::int64_t column, std::vector<float>& values,
-                     ResultCounters& counters, std::vector<RegisterTally>* registers) {
+void load_start(const MatmulPlan& plan, const Extent& extent, TileValues& tile) {
   const MatmulOperands& operands = plan.operands;
-  const Extent extent{row, column, std::min<std::int64_t>(kPanelRows, operands.m - row),
-                      std::min<std::int64_t>(kPanelColumns, operands.n - column)};
-  TileValues tile{};
+  tile.fill(0.0F);
   for (std::int64_t r = 0; r < extent.rows && !operands.c.empty(); ++r) {
-    const float* const from = operands.c.data() + (row + r) * operands.n + column;
+    const float* const from = operands.c.data() + (extent.row + r) * operands.n + extent.column;
     std::copy(from, from + extent.columns, tile.data() + r * kPanelColumns);
   }
-  TileRun run(plan, extent, registers);
-  run.reduce(plan.accumulation.blockings.size(), 0, operands.k, tile.data(), operands.c.empty());
+}
+
+void store_results(const MatmulPlan& plan, const Extent& extent, const TileValues& tile, std::vector<float>& values,
+                   ResultCounters& counters) {
+  const MatmulOperands& operands = plan.operands;
   const Format& format = result_format(plan.accumulation);
   const auto least = std::bit_cast<std::int32_t>(std::ldexp(1.0F, format.min_normal_exponent()));
   const auto largest = std::bit_cast<std::int32_t>(static_cast<float>(format.max_value()));
   for (std::int64_t r = 0; r < extent.rows; ++r) {
-    float* const to = values.data() + (row + r) * operands.n + column;
+    const auto row = static_cast<std::size_t>(extent.row + r);
+    const std::size_t at = row * static_cast<std::size_t>(operands.n) + static_cast<std::size_t>(extent.column);
+    float* const to = values.data() + at;
     const RowCounts counts = count_row(tile.data() + r * kPanelColumns, to, extent.columns, least, largest);
     counters.nan += counts.nan;
     counters.infinite += counts.infinite;
@@ -296,17 +301,60 @@ void run_matmul_tile(const MatmulPlan& plan, std::int64_t row, std::int64_t colu
     counters.subnormal += counts.below_normal - counts.zero;
     counters.at_largest += counts.at_largest;
     if (counts.nan + counts.infinite == 0) continue;
-    for (std::int64_t i = 0; i < extent.columns; ++i) {
+    const bool row_special = !plan.row_special.empty() && plan.row_special[row] != 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(extent.columns); ++i) {
       if (std::isfinite(to[i])) continue;
-      const bool special =
-          (!plan.row_special.empty() && plan.row_special[static_cast<std::size_t>(row + r)] != 0) ||
-          (!plan.column_special.empty() && plan.column_special[static_cast<std::size_t>(column + i)] != 0) ||
-          (!operands.c.empty() &&
-           !std::isfinite(operands.c[static_cast<std::size_t>((row + r) * operands.n + column + i)]));
-      counters.overflow += special ? 0 : 1;
+      const auto column = static_cast<std::size_t>(extent.column) + i;
+      const bool column_special = !plan.column_special.empty() && plan.column_special[column] != 0;
+      const bool c_special = !operands.c.empty() && !std::isfinite(operands.c[at + i]);
+      counters.overflow += row_special || column_special || c_special ? 0 : 1;
     }
   }
   counters.results += extent.count();
+}
+
+/// Products of k that all tiles of a block take before the next: 256 packed rows of a panel of b are 32 KiB, read from
+/// the first-level cache by every tile of a column but the first.
+constexpr std::int64_t kBlockDepth = 256;
+
+/// Plain reductions, whose whole state is the tile. `runs` and `tiles` hold one column panel after the other.
+void run_plain_block(const MatmulPlan& plan, std::vector<TileRun>& runs, std::vector<TileValues>& tiles) {
+  std::int64_t step = kBlockDepth;
+  if (plan.kernel == InnerKernel::tensor_core) {
+    const std::int64_t block = plan.accumulation.core.block;
+    step = std::max(block, kBlockDepth / block * block);  // whole blocks, so that the chain is the same
+  }
+  for (std::int64_t first = 0; first < plan.operands.k; first += step) {
+    const std::int64_t last = std::min(plan.operands.k, first + step);
+    for (std::size_t i = 0; i < runs.size(); ++i) runs[i].reduce(0, first, last, tiles[i].data(), false);
+  }
+}
+
+}  // namespace
+
+void run_matmul_block(const MatmulPlan& plan, const BlockShape& shape, std::int64_t row, std::int64_t column,
+                      std::vector<float>& values, ResultCounters& counters, std::vector<RegisterTally>* registers) {
+  std::vector<Extent> extents;
+  std::vector<TileRun> runs;
+  const std::int64_t row_end = std::min(plan.operands.m, row + shape.rows);
+  const std::int64_t column_end = std::min(plan.operands.n, column + shape.columns);
+  for (std::int64_t j = column; j < column_end; j += kPanelColumns) {
+    for (std::int64_t i = row; i < row_end; i += kPanelRows) {
+      extents.push_back(extent_of(plan, i, j));
+      runs.emplace_back(plan, extents.back(), registers);
+    }
+  }
+  std::vector<TileValues> tiles(extents.size());
+  for (std::size_t i = 0; i < tiles.size(); ++i) load_start(plan, extents[i], tiles[i]);
+  const std::size_t levels = plan.accumulation.blockings.size();
+  if (levels == 0 && plan.kernel != InnerKernel::pairwise) {
+    run_plain_block(plan, runs, tiles);
+  } else {
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      runs[i].reduce(levels, 0, plan.operands.k, tiles[i].data(), plan.operands.c.empty());
+    }
+  }
+  for (std::size_t i = 0; i < tiles.size(); ++i) store_results(plan, extents[i], tiles[i], values, counters);
 }
 
 }  // namespace plumbline::numerics

@@ -173,7 +173,7 @@ struct Kernel {
   /// Adds the aligned products of k in [first, last) to sum.
   template <bool kObserve>
   HWY_INLINE void products(std::int64_t first, std::int64_t last, int row, int column, const V (&up)[kRows][kHalves],
-                           VI (&sum)[kRows][kHalves], Counts& counts) const {
+                           const VI (&outside)[kRows][kHalves], VI (&sum)[kRows][kHalves], Counts& counts) const {
     const float* HWY_RESTRICT a = panels.a + first * kPanelRows + row;
     const float* HWY_RESTRICT b = panels.b + first * kPanelColumns + column;
     for (std::int64_t k = first; k < last; ++k, a += kPanelRows, b += kPanelColumns) {
@@ -186,9 +186,12 @@ struct Kernel {
           const VI term = integer_part(di, aligned);
           sum[r][h] = hn::Add(sum[r][h], term);
           if constexpr (kObserve) {
-            counts.zero = count(di, counts.zero, hn::Eq(term, hn::Zero(di)));
-            counts.zero_before = count(di, counts.zero_before, hn::RebindMask(di, hn::Eq(aligned, hn::Zero(d))));
-            counts.cut = count(di, counts.cut, hn::RebindMask(di, hn::Ne(hn::ConvertTo(d, term), aligned)));
+            const auto good = hn::Gt(outside[r][h], hn::Set(di, -1));
+            const auto none = hn::Eq(aligned, hn::Zero(d));
+            const auto lost = hn::Ne(hn::ConvertTo(d, term), aligned);
+            counts.zero = count(di, counts.zero, hn::And(good, hn::Eq(term, hn::Zero(di))));
+            counts.zero_before = count(di, counts.zero_before, hn::And(good, hn::RebindMask(di, none)));
+            counts.cut = count(di, counts.cut, hn::And(good, hn::RebindMask(di, lost)));
           }
         }
       }
@@ -204,7 +207,8 @@ struct Kernel {
     V c[kRows][kHalves];
     V up[kRows][kHalves];
     VI sum[kRows][kHalves];
-    VI bad[kRows][kHalves];  // negative lanes are left to the scalar rule
+    VI outside[kRows][kHalves];  // negative lanes: exponents the kernel cannot serve, specials among them
+    VI bad[kRows][kHalves];      // negative lanes: these, and sums beyond 31 bits
     Counts counts{hn::Zero(di), hn::Zero(di), hn::Zero(di), hn::Zero(di)};
     // Below F-125 a product may lose bits in binary32 that still count; above 125 it may overflow.
     const VI low = hn::Set(di, fraction_bits - 125);
@@ -215,7 +219,12 @@ struct Kernel {
         if (inside) top[r][h] = hn::Max(top[r][h], addend_exponent(c[r][h]));
         // All terms zero: any E gives zero.
         top[r][h] = hn::IfThenZeroElse(hn::Lt(top[r][h], hn::Set(di, kZeroExponent / 2)), top[r][h]);
-        bad[r][h] = hn::Or(hn::Sub(top[r][h], low), hn::Sub(high, top[r][h]));
+        outside[r][h] = hn::Or(hn::Sub(top[r][h], low), hn::Sub(high, top[r][h]));
+        if (!inside) {  // an infinite or NaN addend meets no term in the comparison
+          const auto field = hn::And(hn::ShiftRight<23>(hn::BitCast(di, c[r][h])), hn::Set(di, 0xFF));
+          outside[r][h] = hn::Or(outside[r][h], hn::Sub(hn::Set(di, 0xFE), field));
+        }
+        bad[r][h] = outside[r][h];
         up[r][h] = hn::BitCast(d, hn::ShiftLeft<23>(hn::Sub(hn::Set(di, fraction_bits + 127), top[r][h])));
         sum[r][h] = hn::Zero(di);
         if (inside) {
@@ -225,7 +234,8 @@ struct Kernel {
             // A tiny c may vanish in the scaling already.
             const auto vanished = hn::And(hn::Eq(aligned, hn::Zero(d)), hn::Ne(c[r][h], hn::Zero(d)));
             const auto lost = hn::Or(hn::Ne(hn::ConvertTo(d, sum[r][h]), aligned), vanished);
-            counts.cut = count(di, counts.cut, hn::RebindMask(di, lost));
+            counts.cut =
+                count(di, counts.cut, hn::And(hn::Gt(outside[r][h], hn::Set(di, -1)), hn::RebindMask(di, lost)));
           }
         }
       }
@@ -233,14 +243,14 @@ struct Kernel {
     for (std::int64_t k = first; k < last; k += p.chunk) {
       const std::int64_t end = std::min(last, k + p.chunk);
       if (!p.may_wrap) {
-        products<kObserve>(k, end, row, column, up, sum, counts);
+        products<kObserve>(k, end, row, column, up, outside, sum, counts);
         continue;
       }
       VI part[kRows][kHalves];
       for (auto& parts : part) {
         for (VI& value : parts) value = hn::Zero(di);
       }
-      products<kObserve>(k, end, row, column, up, part, counts);
+      products<kObserve>(k, end, row, column, up, outside, part, counts);
       for (int r = 0; r < kRows; ++r) {
         for (int h = 0; h < kHalves; ++h) {
           const VI total = hn::Add(sum[r][h], part[r][h]);  // wrapped if both parts have the other sign
@@ -255,36 +265,49 @@ struct Kernel {
         const VI down_exponent = hn::Add(hn::Set(di, 127 - fraction_bits), top[r][h]);
         VI inexact;
         const V result = finish(sum[r][h], hn::BitCast(d, hn::ShiftLeft<23>(down_exponent)), c[r][h], inexact);
-        if constexpr (kObserve) counts.inexact = hn::Sub(counts.inexact, inexact);
+        if constexpr (kObserve)
+          counts.inexact =
+              count(di, counts.inexact, hn::And(hn::Gt(bad[r][h], hn::Set(di, -1)), hn::Ne(inexact, hn::Zero(di))));
         any_bad = hn::Or(any_bad, bad[r][h]);
         hn::StoreU(result, d, tile + (row + r) * kPanelColumns + column + h * lanes);
       }
     }
-    const bool all_good = hn::AllFalse(di, hn::Lt(any_bad, hn::Zero(di)));
-    if (HWY_UNLIKELY(!all_good)) return replace_bad(first, last, row, column, c, bad, tile, kObserve ? tally : nullptr);
     if constexpr (kObserve) {
       tally->products_cut_to_zero += sum_lanes(di, counts.zero);
       tally->products_zero_before += sum_lanes(di, counts.zero_before);
       tally->terms_cut += sum_lanes(di, counts.cut);
       tally->results_inexact += sum_lanes(di, counts.inexact);
     }
+    if (HWY_UNLIKELY(!hn::AllFalse(di, hn::Lt(any_bad, hn::Zero(di))))) {
+      replace_bad(first, last, row, column, c, outside, bad, tile, kObserve ? tally : nullptr);
+    }
   }
 
-  /// The lanes the kernel cannot serve, from their old c; all lanes when they are to be counted.
+  /// The lanes the kernel cannot serve, from their old c. Of sums beyond 31 bits the terms are counted already.
   HWY_NOINLINE void replace_bad(std::int64_t first, std::int64_t last, int row, int column,
-                                const V (&c)[kRows][kHalves], const VI (&bad)[kRows][kHalves], float* tile,
-                                BlockTally* tally) const {
+                                const V (&c)[kRows][kHalves], const VI (&outside)[kRows][kHalves],
+                                const VI (&bad)[kRows][kHalves], float* tile, BlockTally* tally) const {
     float old[HWY_MAX_BYTES / sizeof(float)];
-    std::int32_t marks[HWY_MAX_BYTES / sizeof(float)];
+    std::int32_t outside_marks[HWY_MAX_BYTES / sizeof(float)];
+    std::int32_t bad_marks[HWY_MAX_BYTES / sizeof(float)];
     for (int r = 0; r < kRows; ++r) {
       for (int h = 0; h < kHalves; ++h) {
+        if (hn::AllFalse(di, hn::Lt(bad[r][h], hn::Zero(di)))) continue;
         hn::StoreU(c[r][h], d, old);
-        hn::StoreU(bad[r][h], di, marks);
+        hn::StoreU(outside[r][h], di, outside_marks);
+        hn::StoreU(bad[r][h], di, bad_marks);
         for (int i = 0; i < lanes; ++i) {
-          if (marks[i] >= 0 && tally == nullptr) continue;
+          if (bad_marks[i] >= 0) continue;
           const int at = column + h * lanes + i;
           tile[(row + r) * kPanelColumns + at] = old[i];
-          scalar_lane(panels, p, first, last, row + r, at, tile, tally);
+          BlockTally scalar;
+          scalar_lane(panels, p, first, last, row + r, at, tile, tally != nullptr ? &scalar : nullptr);
+          if (tally == nullptr) continue;
+          tally->results_inexact += scalar.results_inexact;
+          if (outside_marks[i] >= 0) continue;
+          tally->terms_cut += scalar.terms_cut;
+          tally->products_cut_to_zero += scalar.products_cut_to_zero;
+          tally->products_zero_before += scalar.products_zero_before;
         }
       }
     }

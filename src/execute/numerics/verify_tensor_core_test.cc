@@ -35,7 +35,8 @@ TEST(TensorCoreVectors, AllVectorsPassOnEveryInstructionSet) {
 TEST(TensorCoreVectors, TheSetsNumbersAreThoseOfOurRows) {
   const std::map<std::string, std::string> names = {{"fp16", "binary16"}, {"bf16", "bfloat16"}, {"tf32", "tf32"},
                                                     {"fp32", "binary32"}, {"E4M3", "e4m3fn"},   {"E5M2", "e5m2"}};
-  for (const auto& set : oracle()["sets"]) {
+  const nlohmann::json document = oracle();
+  for (const auto& set : document["sets"]) {
     auto device = set["model"].get<std::string>();
     std::transform(device.begin(), device.end(), device.begin(), [](unsigned char c) { return std::tolower(c); });
     const auto row = find_tensor_core(device, names.at(set["in"]), names.at(set["out"]));
