@@ -35,7 +35,8 @@ class Explainer {
     PL_TRY_STATUS(add_ports(made));
     add_networks(network, made);
     made.resources.push_back({"array", {}, {}, 0, {}, time.useful, 0, true});
-    for (std::size_t i = 1; i < made.resources.size(); ++i) {
+    made.binding = made.resources.size() - 1;
+    for (std::size_t i = 0; i + 1 < made.resources.size(); ++i) {
       if (made.resources[i].cycles > made.resources[made.binding].cycles) made.binding = i;
     }
     add_parts(time, made);

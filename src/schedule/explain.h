@@ -18,10 +18,10 @@ namespace plumbline::schedule {
 
 /// One resource and the time it is busy when nothing else holds it up.
 struct ResourceTime {
-  std::string resource;  ///< "array", "sram read", "network of the inputs"
-  std::string link;      ///< networks: the limiting link
-  std::string tensor;    ///< the one that moves most through it; empty for the array
-  std::int64_t bytes = 0;
+  std::string resource;                   ///< "array", "sram read", "network of the inputs"
+  std::string link;                       ///< networks: the limiting link
+  std::string tensor;                     ///< the one that moves most through it; empty for the array
+  std::int64_t bytes = 0;                 ///< networks: over the limiting link
   std::optional<double> bytes_per_cycle;  ///< absent = unlimited
   std::int64_t cycles = 0;                ///< 0 when unlimited
   std::int64_t byte_hops = 0;             ///< networks
@@ -46,7 +46,7 @@ struct KernelExplanation {
   MappingPrice price;  ///< alone at the nominal clock, nothing on chip before
   std::vector<CyclePart> parts;
   std::vector<ResourceTime> resources;  ///< levels outermost first, networks, the array
-  std::size_t binding = 0;              ///< the resource that is busy longest; of equals the outermost
+  std::size_t binding = 0;              ///< busy longest; of equals the array, then the outermost
   std::vector<LoopMove> moves;          ///< loops outermost first
 };
 
