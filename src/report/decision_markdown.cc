@@ -173,7 +173,7 @@ void add_mechanism(const Decision& d, std::string& out) {
   out += "## Mechanism\n\n";
   out += fmt::format("{}. Class: **{}**",
                      md(capital(d.mechanism.sentence.empty() ? "nothing was measured" : d.mechanism.sentence)),
-                     verdict_words(d.bottleneck.name));
+                     metric_words(d.bottleneck.name));
   if (d.mechanism.identified)
     out += fmt::format(", ranked first in {} of the resampled pairs ({})", percent(100 * d.bottleneck.confidence),
                        code(d.bottleneck.artifact));

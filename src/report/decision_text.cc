@@ -116,8 +116,8 @@ std::string no_symptom_sentence(const Decision& d) {
     if (row.verdict == decide::SliceVerdict::pass) ++passed;
   }
   if (passed == gated) {
-    return fmt::format("{} stays within {} on each of the {} gated slices", metric_words(d.metric),
-                       percent(100 * d.margin), gated);
+    const std::string where = gated == 1 ? "the one gated slice" : fmt::format("each of the {} gated slices", gated);
+    return fmt::format("{} stays within {} on {}", metric_words(d.metric), percent(100 * d.margin), where);
   }
   return fmt::format("no harm is shown, but {} of {} gated slices are not decided", gated - passed, gated);
 }
@@ -144,8 +144,9 @@ void add_symptom(const DecisionStudy& study, const Decision& d, Screen& screen) 
   std::size_t shown = 0;
   for (const auto& reason : d.reasons) {
     if (no && (reason.starts_with(d.metric + " is worse") || reason.ends_with("(advisory)"))) continue;
+    if (!no && reason.starts_with(d.metric + " is within")) continue;
     if (++shown > kMostReasons) break;
-    screen.row(shown == 1 ? "Reasons" : "", plain_words(reason, d, scenario));
+    screen.row(shown == 1 ? (no ? "Reasons" : "Beside") : "", plain_words(reason, d, scenario));
   }
 }
 
@@ -168,7 +169,7 @@ void add_mechanism(const Decision& d, Screen& screen) {
     screen.row("Mechanism", "not identified: " + d.mechanism.sentence);
     return;
   }
-  screen.row("Mechanism", fmt::format("{}, confidence {}: {}", verdict_words(d.bottleneck.name),
+  screen.row("Mechanism", fmt::format("{}, confidence {}: {}", metric_words(d.bottleneck.name),
                                       percent(100 * d.bottleneck.confidence), d.mechanism.sentence));
 }
 

@@ -85,7 +85,7 @@ void add_answers(const DecisionStudy& study, const Decision& d, std::string& out
   if (d.first_failing_stage != "none") row("First fails at", e(stage_sentence(d)));
   if (d.symptom.harmful)
     row("Mechanism",
-        e(d.mechanism.identified ? fmt::format("{}, confidence {}: {}", verdict_words(d.bottleneck.name),
+        e(d.mechanism.identified ? fmt::format("{}, confidence {}: {}", metric_words(d.bottleneck.name),
                                                percent(100 * d.bottleneck.confidence), d.mechanism.sentence)
                                  : "not identified: " + d.mechanism.sentence));
   if (const auto* wrong = tempting_wrong_fix(d))

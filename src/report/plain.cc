@@ -123,6 +123,8 @@ std::vector<std::string> next_steps(const decide::EvidenceTable& table, const de
                                     const std::string& pack) {
   std::vector<std::string> out;
   if (d.fix) out.push_back(apply_sentence(table, *d.fix, pack));
+  if (!d.quality.satisfied)
+    out.push_back("measure the quality of the candidate, or keep the arithmetic: speed without quality proves nothing");
   for (const auto& guard : d.guards) {
     if (!guard.holds && guard.caps) out.push_back(fmt::format("mend this first: {} ({})", guard.name, guard.detail));
   }

@@ -96,6 +96,7 @@ std::string signed_quantity(double value, std::string_view unit) {
 
 std::string percent(double value) {
   if (!std::isfinite(value)) return "unknown";
+  if (std::abs(value) >= 999.5 && std::abs(value) < 1e15) return count(std::llround(value)) + " %";
   std::string out = fmt::format("{:.{}f}", value, std::abs(value) < 9.95 ? 1 : 0);
   if (out == "-0.0") out = "0.0";
   return out + " %";

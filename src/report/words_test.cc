@@ -26,6 +26,7 @@ TEST(Words, BothEndsOfAChangeShareTheUnitOfTheLarger) {
 
 TEST(Words, PercentagesNeverShowMinusZero) {
   EXPECT_EQ(signed_percent(41.2), "+41 %");
+  EXPECT_EQ(signed_percent(7759.4), "+7,759 %");
   EXPECT_EQ(signed_percent(-0.01), "0.0 %");
   EXPECT_EQ(signed_percent(0.01), "0.0 %");
   EXPECT_EQ(interval_percent(39.1, 43.4), "+39 to +43 %");
