@@ -272,6 +272,73 @@ TEST(Search, agrees_with_brute_force_on_sliding_windows_in_every_order) {
   EXPECT_GT(tried, 1'000'000);
 }
 
+/// Whether a mapping meets the limits and demands.
+bool obeys(const Mapping& mapping, const SearchOptions& options) {
+  for (const FactorBound& limit : options.factors) {
+    std::int64_t factor = 1;
+    for (const Loop& loop : mapping.levels[static_cast<std::size_t>(limit.level)].loops) {
+      if (loop.dim == limit.dim && (loop.kind != LoopKind::temporal) == limit.spatial) factor *= loop.bound;
+    }
+    if (factor < limit.fewest || factor > limit.most) return false;
+  }
+  for (std::size_t l = 0; l < mapping.levels.size(); ++l) {
+    if ((options.must_keep[l] & ~mapping.levels[l].keeps) != 0 ||
+        (options.must_bypass[l] & mapping.levels[l].keeps) != 0)
+      return false;
+  }
+  return true;
+}
+
+TEST(Search, agrees_with_brute_force_under_limits_and_demands) {
+  RandomStream random(8, "search-limits");
+  int found_any = 0;
+  for (int i = 0; i < 120; ++i) {
+    Problem p;
+    do p.einsum = lower::gemm_einsum(pick(random, 1, 8), pick(random, 1, 8), pick(random, 1, 6));
+    while (p.einsum.dims[0] * p.einsum.dims[1] * p.einsum.dims[2] > 100);
+    for (lower::Operand& each : p.einsum.operands) each.bits = each.partial_bits = 8;
+    const std::size_t levels = pick(random, 0, 3) > 0 ? 3 : 2;
+    p.hierarchy = random_hierarchy(random, levels);
+    p.rates = random_rates(random, levels);
+    SearchOptions options;
+    options.must_keep.assign(levels, 0);
+    options.must_bypass.assign(levels, 0);
+    for (std::size_t l = 1; l < levels; ++l) {
+      const auto mask = static_cast<std::uint32_t>(random.next_below(8) & random.next_below(8));
+      (pick(random, 0, 1) == 0 ? options.must_keep : options.must_bypass)[l] = mask;
+    }
+    for (std::int64_t many = pick(random, 1, 2); many > 0; --many) {
+      FactorBound limit;
+      limit.dim = static_cast<int>(random.next_below(3));
+      limit.spatial = pick(random, 0, 2) == 0;
+      limit.level = limit.spatial ? static_cast<int>(levels) - 2 : static_cast<int>(random.next_below(levels));
+      if (pick(random, 0, 1) == 0) {
+        limit.most = pick(random, 1, 3);
+      } else {
+        limit.fewest = pick(random, 1, 2);
+      }
+      options.factors.push_back(limit);
+    }
+    const auto evaluator = Evaluator::prepare(p.einsum, p.hierarchy);
+    double best = 1e300;
+    Tally tally;
+    Everything(p.einsum, levels, false, [&](const Mapping& mapping) {
+      if (obeys(mapping, options) && evaluator->evaluate(mapping, tally).ok())
+        best = std::min(best, value_of(Objective::energy_delay, p, mapping, tally));
+    }).run();
+    const auto found = search_mapping(p.einsum, p.hierarchy, p.rates, options);
+    ASSERT_EQ(found.ok(), best < 1e300) << i << (found.ok() ? "" : render(found.errors()));
+    if (!found.ok()) {
+      EXPECT_EQ(found.errors()[0].kind, "does-not-fit");
+      continue;
+    }
+    ++found_any;
+    EXPECT_TRUE(obeys(found->mapping, options)) << i;
+    EXPECT_NEAR(found->certificate.best, best, 1e-9 * best) << i;
+  }
+  EXPECT_GT(found_any, 40);
+}
+
 TEST(Search, agrees_with_brute_force_over_four_levels) {
   RandomStream random(5, "search-deep");
   std::int64_t tried = 0;
