@@ -124,6 +124,21 @@ void extend(SearchDim& dim, Chain& chain, int level, std::int64_t inner, const S
 /// Perfect chains, or of the imperfect ones the least that reach a given number of passes at every level: any other
 /// chain holds as much, moves as much and uses as many copies as one of these.
 void make_chains(SearchDim& dim, std::int64_t units, const SearchOptions& options, int levels) {
+  // A dimension every operand uses separates the problem into parts that share nothing. Its loops may as well stand
+  // outermost: inside they only make tiles larger.
+  if (dim.relevant == 7 && !dim.window && !limited(options, dim.parts[0])) {
+    for (const std::int64_t copies : options.imperfect ? distinct_passes(dim.size) : divisors(dim.size)) {
+      if (copies > units) continue;
+      Chain chain;
+      for (int l = 1; l + 1 < levels; ++l) chain.extent[static_cast<std::size_t>(l)] = copies;
+      chain.copies = chain.array = copies;
+      chain.extent[0] = std::max(dim.size, copies);
+      measure(chain, dim.size, levels);
+      chain.extent[0] = dim.size;
+      dim.chains.push_back(chain);
+    }
+    return;
+  }
   for (const std::int64_t registers : options.imperfect ? distinct_passes(dim.size) : divisors(dim.size)) {
     if (options.one_register && registers > 1) break;
     const std::int64_t tiles = passes(dim.size, registers);

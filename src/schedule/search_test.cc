@@ -217,6 +217,13 @@ TEST(Search, agrees_with_brute_force_on_matrix_products) {
     const auto size = [&] { return sizes[random.next_below(std::size(sizes))]; };
     do p.einsum = lower::gemm_einsum(size(), size(), size());
     while (p.einsum.dims[0] * p.einsum.dims[1] * p.einsum.dims[2] > 150);
+    if (i % 5 == 4) {  // a batch that every operand has
+      do p.einsum = lower::gemm_einsum(pick(random, 1, 4), pick(random, 1, 4), pick(random, 1, 4));
+      while (p.einsum.dims[0] * p.einsum.dims[1] * p.einsum.dims[2] > 16);
+      p.einsum.dim_names.emplace_back("B");
+      p.einsum.dims[3] = pick(random, 2, 4);
+      for (lower::Operand& each : p.einsum.operands) each.axes.push_back({{3, 1}});
+    }
     for (lower::Operand& each : p.einsum.operands) each.bits = pick(random, 0, 1) == 0 ? 8 : pick(random, 2, 12);
     p.einsum.operands[2].partial_bits = pick(random, 0, 1) == 0 ? p.einsum.operands[2].bits : 16;
     if (i % 3 == 0) {  // block scales, which only the counts know, not the bounds
