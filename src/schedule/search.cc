@@ -122,6 +122,27 @@ std::string describe(const std::vector<Objective>& objectives) {
   return text;
 }
 
+/// Why no mapping fits: the least a level must hold, where that is already too much.
+Diagnostic explain_none(const lower::Einsum& einsum, const Hierarchy& hierarchy, const SearchOptions& options) {
+  for (std::size_t l = 0; l < std::min(options.must_keep.size(), hierarchy.levels.size()); ++l) {
+    const auto& capacity = hierarchy.levels[l].capacity_bits;
+    std::int64_t least = 0;
+    for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
+      if (((options.must_keep[l] >> o) & 1U) != 0) least += einsum.operands[o].bits;
+    }
+    if (capacity && least > *capacity) {
+      return make_error(
+          "does-not-fit", Span{},
+          fmt::format("level '{}' is to keep operands of which one element each takes {} bits, and holds {}",
+                      hierarchy.levels[l].name, least, *capacity));
+    }
+  }
+  return make_error("does-not-fit", Span{},
+                    fmt::format("no mapping with {} factors fits the capacities, the array and the limits",
+                                options.imperfect ? "any" : "perfect"),
+                    options.imperfect ? "" : "imperfect factors may fit");
+}
+
 /// A node's place in the list: mixed-radix number of its chains, and its bound.
 struct Listed {
   Score bound;
@@ -240,10 +261,7 @@ Result<SearchResult> search_mapping(const lower::Einsum& einsum, const Hierarchy
   SearchResult result;
   Search search(context, evaluator, rates, options);
   search.run(result.certificate);
-  if (!search.joiner().found()) {
-    return make_error("does-not-fit", Span{},
-                      "no mapping with perfect factors fits the capacities, the array and the limits");
-  }
+  if (!search.joiner().found()) return explain_none(einsum, hierarchy, options);
   result.mapping = unmerge(context.space, einsum, search.joiner().mapping());
   PL_TRY(result.counts, count_accesses(einsum, hierarchy, result.mapping));
   result.energy = energy_of(result.counts, rates);

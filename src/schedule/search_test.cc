@@ -346,6 +346,34 @@ TEST(Search, agrees_with_brute_force_under_limits_and_demands) {
   EXPECT_GT(found_any, 40);
 }
 
+TEST(Search, says_why_nothing_fits) {
+  Problem p;
+  p.einsum = lower::gemm_einsum(4, 4, 4);
+  RandomStream random(9, "search-none");
+  p.hierarchy = random_hierarchy(random, 3);
+  p.rates = random_rates(random, 3);
+  p.hierarchy.levels[1].capacity_bits = 7;
+  SearchOptions options;
+  options.must_keep = {0, 1, 0};
+  const auto small = search_mapping(p.einsum, p.hierarchy, p.rates, options);
+  ASSERT_FALSE(small.ok());
+  EXPECT_EQ(small.errors()[0].message,
+            "level 'level1' is to keep operands of which one element each takes 8 bits, and holds 7");
+  options.must_bypass = {0, 1, 0};
+  const auto both = search_mapping(p.einsum, p.hierarchy, p.rates, options);
+  ASSERT_FALSE(both.ok());
+  EXPECT_EQ(both.errors()[0].message, "level 1 is to keep and to bypass one operand");
+  options = {};
+  options.factors = {{0, 0, false, 3, 3}};  // 3 does not divide 4
+  const auto uneven = search_mapping(p.einsum, p.hierarchy, p.rates, options);
+  ASSERT_FALSE(uneven.ok());
+  EXPECT_EQ(uneven.errors()[0].kind, "does-not-fit");
+  options.factors = {{0, 0, false, 3, 2}};
+  EXPECT_EQ(search_mapping(p.einsum, p.hierarchy, p.rates, options).errors()[0].kind, "does-not-fit");
+  p.rates.read.pop_back();
+  EXPECT_EQ(search_mapping(p.einsum, p.hierarchy, p.rates, {}).errors()[0].kind, "bad-value");
+}
+
 TEST(Search, agrees_with_brute_force_over_four_levels) {
   RandomStream random(5, "search-deep");
   std::int64_t tried = 0;
