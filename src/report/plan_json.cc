@@ -4,6 +4,7 @@
 #include "core/sha256.h"
 #include "report/artefacts.h"
 #include "report/json.h"
+#include "schedule/choice_reasons.h"
 
 namespace plumbline::report {
 namespace {
@@ -156,6 +157,46 @@ Json level_json(const schedule::KernelSchedule& made, const lower::Einsum& einsu
   return {{"level", made.hierarchy.levels[level].name}, {"loops", std::move(loops)}, {"operands", std::move(operands)}};
 }
 
+Json price_json(const schedule::MappingPrice& price) {
+  return {{"off_array_weight_bytes", price.off_array_weight},
+          {"off_array_activation_bytes", price.off_array_activation},
+          {"psum_bytes", price.psum},
+          {"off_chip_bytes", price.off_chip},
+          {"cycles", price.cycles},
+          {"energy_fj", price.femtojoules}};
+}
+
+Json proof_json(const schedule::Proof& proof) {
+  return {{"best", proof.best},
+          {"lower_bound", proof.lower_bound},
+          {"gap", proof.gap},
+          {"scope", proof.scope},
+          {"objective", proof.objective},
+          {"covered", proof.covered},
+          {"certified_on", proof.certified_on},
+          {"evaluated", proof.evaluated},
+          {"bounded", proof.bounded},
+          {"pruned", proof.pruned},
+          {"candidates", proof.candidates}};
+}
+
+Json class_choice_json(const schedule::ClassChoice& choice) {
+  Json rows = Json::array();
+  for (const auto& row : choice.alternatives) {
+    Json made = {{"dataflow", row.dataflow}, {"kernels_won", row.won}};
+    if (row.failure.empty()) {
+      made["price"] = price_json(row.total);
+    } else {
+      put_null(made, "price", row.failure);
+    }
+    rows.push_back(std::move(made));
+  }
+  return {{"layer_class", choice.layer_class},
+          {"kernels", choice.kernels},
+          {"chosen", price_json(choice.chosen)},
+          {"alternatives", std::move(rows)}};
+}
+
 Json kernel_schedule_json(const lower::Kernel& kernel, const schedule::KernelSchedule& made) {
   Json out = {{"name", kernel.name},
               {"kind", kernel_kind_name(kernel.kind)},
@@ -165,6 +206,20 @@ Json kernel_schedule_json(const lower::Kernel& kernel, const schedule::KernelSch
   out["dataflow"] = made.dataflow;
   out["stationary"] = kernel.einsum.operands[made.stationary].name;
   out["evaluated"] = made.evaluated;
+  out["price"] = price_json(made.price);
+  out["choices"] = Json::array();
+  for (const auto& tried : made.choices) {
+    Json row = {{"dataflow", tried.dataflow}, {"chosen", tried.dataflow == made.dataflow}};
+    if (tried.failure.empty()) {
+      row["price"] = price_json(tried.price);
+      row["objective"] = tried.value;
+    } else {
+      put_null(row, "price", tried.failure);
+      put_null(row, "objective", tried.failure);
+    }
+    out["choices"].push_back(std::move(row));
+  }
+  if (made.proof) out["certificate"] = proof_json(*made.proof);
   Json nest = Json::array();
   for (std::size_t at = 0; at < made.text.size();) {
     const std::size_t end = std::min(made.text.find('\n', at), made.text.size());
@@ -261,6 +316,10 @@ std::string schedule_json(const study::Prepared& prepared) {
     for_buckets(model, [&](const schedule::Bucket& bucket) {
       Json row = bucket_json(bucket);
       row["placement"] = placement_json(bucket.schedule->placement);
+      row["dataflow_choices"] = Json::array();
+      for (const auto& choice : schedule::explain_choices(*bucket.graph, *bucket.schedule))
+        row["dataflow_choices"].push_back(class_choice_json(choice));
+      if (bucket.schedule->proof) row["certificate"] = proof_json(*bucket.schedule->proof);
       row["kernels"] = Json::array();
       for (std::size_t k = 0; k < bucket.schedule->kernels.size(); ++k) {
         row["kernels"].push_back(kernel_schedule_json(bucket.graph->kernels[k], bucket.schedule->kernels[k]));

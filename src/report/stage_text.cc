@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lower/kernel.h"
+#include "report/choice_text.h"
 #include "validate/statistics.h"
 
 namespace plumbline::report {
@@ -83,11 +84,14 @@ std::string schedule_text(const study::Prepared& prepared) {
     const auto& bucket = largest(model);
     out += fmt::format("{} at {}: activations peak at {} on chip, {} spilled\n", model.name, shape_text(bucket.batch, bucket.sequence), bytes_text(static_cast<double>(bucket.schedule->placement.peak)),
                        bytes_text(static_cast<double>(bucket.schedule->placement.spilled)));
+    if (bucket.schedule->proof) out += proof_text(*bucket.schedule->proof);
+    out += dataflow_choice_text(bucket, prepared.scenario->accelerator->nominal.frequency);
     for (std::size_t k = 0; k < bucket.graph->kernels.size(); ++k) {
       const auto& kernel = bucket.graph->kernels[k];
       if (kernel.kind != lower::KernelKind::matrix) continue;
       const auto& made = bucket.schedule->kernels[k];
       out += fmt::format("\n{} ({}, {} mappings compared), {}\n{}\n", kernel.name, made.dataflow, made.evaluated, dims_text(kernel), made.text);
+      if (made.proof) out += proof_text(*made.proof);
     }
   }
   return out;

@@ -67,6 +67,7 @@ class Chooser {
     chosen.stationary = best.stationary;
     chosen.mapping = std::move(best.mapping);
     chosen.counts = std::move(best.counts);
+    chosen.price = best.price;
     chosen.hierarchy = bounded;
     chosen.evaluated = evaluated_;
     return chosen;

@@ -112,6 +112,7 @@ void adopt(const CertifiedKernel& certified, std::size_t chosen, Objective objec
   made.stationary = point.stationary;
   made.mapping = point.mapping;
   made.counts = point.counts;
+  made.price = point.price;
   made.proof = certified.proof;
   made.proof->candidates = static_cast<std::int64_t>(certified.points.size());
   state(*made.proof, value_of(certified.front.points[chosen], objective), floor_of(certified.front, objective),
