@@ -168,10 +168,10 @@ constexpr AutomaticStride kStrides[] = {
     {InnerKernel::binary16_rounded, 127, 381},
     {InnerKernel::bfloat16_rounded, 127, 381},
     {InnerKernel::wide, 41, 123},
-    {InnerKernel::pairwise, 61, 61},
-    {InnerKernel::tensor_core, 5, 65},
+    {InnerKernel::pairwise, 97, 97},
+    {InnerKernel::tensor_core, 7, 91},
 };
-constexpr std::int64_t kAutomaticJoins = 7;
+constexpr std::int64_t kAutomaticJoins = 11;
 
 /// Blocks small enough that every thread has several: a matter of speed, never of bits.
 BlockShape choose_block(const MatmulOperands& operands, unsigned threads) {
