@@ -216,5 +216,37 @@ TEST(NetworkTraffic, LoadsTheLinksThatAWalkOverEveryStepLoads) {
   EXPECT_GT(compared, 3000);
 }
 
+TEST(NetworkTraffic, PrimesNearTwoToTheFortyOnTheWidestGrid) {
+  MappingCase each;
+  each.einsum = lower::gemm_einsum(1099511627689, 65537, 3);  // 2^40 - 87 and 2^16 + 1 are primes
+  each.hierarchy.levels.resize(2);
+  each.hierarchy.levels[1].instances = std::int64_t{kMostGridSide} * 2;
+  each.hierarchy.levels[1].mesh_x = kMostGridSide;
+  each.hierarchy.mac_units = each.hierarchy.levels[1].instances;
+  each.hierarchy.mac_mesh_x = kMostGridSide;
+  each.mapping.levels.resize(2);
+  each.mapping.levels[0] = {
+      {{1, 2}, {2, 2}, {0, 1099511627689}, {1, 65536, LoopKind::spatial_x}, {2, 2, LoopKind::spatial_y}}, 7};
+  each.mapping.levels[1] = {{}, 1};
+  const auto evaluator = Evaluator::prepare(each.einsum, each.hierarchy);
+  const auto counts = count_accesses(each.einsum, each.hierarchy, each.mapping);
+  ASSERT_TRUE(evaluator.ok() && counts.ok());
+  const Grid grid{kMostGridSide, 2};
+  for (const NetworkCounts& network : counts->networks) {
+    if (network.outer != 0) continue;
+    const auto traffic = find_network_traffic(*evaluator, each.mapping, 0, network.inner, network.operand);
+    ASSERT_TRUE(traffic.ok());
+    EXPECT_TRUE(traffic->exact) << network.operand;
+    for (const ingest::Topology& topology : ingest::kTopologies) {
+      const auto load = load_network(topology, grid, traffic->moved);
+      if (load.ok()) {
+        EXPECT_EQ(load->receivers, network.deliveries);
+      } else {
+        EXPECT_EQ(load.errors().front().kind, "overflow") << topology.name;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace plumbline::schedule
