@@ -43,15 +43,15 @@ struct Scans {
   OperandScan b;
 };
 
-Result<Scans> check_all(const MatmulOperands& operands, const Accumulation& accumulation) {
+Result<Scans> check_all(const MatmulOperands& operands, const Accumulation& accumulation, unsigned threads) {
   PL_TRY_STATUS(check_shapes(operands));
   PL_TRY_STATUS(check_accumulation(accumulation, operands.k, operands.a_format, operands.b_format));
   Scans scans;
-  PL_TRY(scans.a, scan_operand(operands.a, operands.a_format, "a", operands.k));
-  PL_TRY(scans.b, scan_operand(operands.b, operands.b_format, "b", operands.n));
+  PL_TRY(scans.a, scan_operand(operands.a, operands.a_format, "a", operands.k, threads));
+  PL_TRY(scans.b, scan_operand(operands.b, operands.b_format, "b", operands.n, threads));
   OperandScan c;
   if (!operands.c.empty()) {
-    PL_TRY(c, scan_operand(operands.c, result_format(accumulation), "c", operands.n));
+    PL_TRY(c, scan_operand(operands.c, result_format(accumulation), "c", operands.n, threads));
   }
   bool all_have_nan = accumulation.accumulator.format.has_nan();
   for (const Blocking& blocking : accumulation.blockings) all_have_nan = all_have_nan && blocking.into.format.has_nan();
@@ -243,14 +243,26 @@ Magnitudes find_magnitudes(std::span<const float> values, std::int32_t low_bits,
 }  // namespace
 
 Result<OperandScan> scan_operand(std::span<const float> values, const Format& format, std::string_view name,
-                                 std::int64_t columns) {
+                                 std::int64_t columns, unsigned threads) {
   const std::int32_t low_bits = (1 << (23 - format.fraction_bits)) - 1;
   const auto normal = std::bit_cast<std::int32_t>(std::ldexp(1.0F, format.min_normal_exponent()));
   const auto largest = std::bit_cast<std::int32_t>(static_cast<float>(format.max_value()));
   const bool own_subnormals = format.min_normal_exponent() > -126;
   const float steps = std::ldexp(1.0F, std::min(126, -format.min_positive_exponent()));
-  const Magnitudes found = own_subnormals ? find_magnitudes<true>(values, low_bits, normal, steps)
-                                          : find_magnitudes<false>(values, low_bits, normal, steps);
+  constexpr std::size_t kChunk = std::size_t{1} << 16;
+  std::vector<Magnitudes> parts((values.size() + kChunk - 1) / kChunk);
+  parallel_for(parts.size(), threads, [&](std::size_t i) {
+    const auto part = values.subspan(i * kChunk, std::min(kChunk, values.size() - i * kChunk));
+    parts[i] = own_subnormals ? find_magnitudes<true>(part, low_bits, normal, steps)
+                              : find_magnitudes<false>(part, low_bits, normal, steps);
+  });
+  Magnitudes found;
+  for (const Magnitudes& part : parts) {
+    found.off_grid |= part.off_grid;
+    found.most = std::max(found.most, part.most);
+    found.most_finite = std::max(found.most_finite, part.most_finite);
+    found.least_nonzero = std::min(found.least_nonzero, part.least_nonzero);
+  }
   const bool steps_fit = -format.min_positive_exponent() <= 126;
   if (found.off_grid != 0 || found.most > largest || (own_subnormals && !steps_fit)) {  // something needs a closer look
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -366,13 +378,13 @@ void add_tallies(std::vector<RegisterTally>& to, const std::vector<RegisterTally
 }
 
 Status check_matmul(const MatmulOperands& operands, const Accumulation& accumulation) {
-  PL_TRY([[maybe_unused]] const Scans scans, check_all(operands, accumulation));
+  PL_TRY([[maybe_unused]] const Scans scans, check_all(operands, accumulation, 1));
   return Done{};
 }
 
 Result<MatmulProduct> matmul(const MatmulOperands& operands, const Accumulation& accumulation,
                              const MatmulOptions& options) {
-  PL_TRY(const Scans scans, check_all(operands, accumulation));
+  PL_TRY(const Scans scans, check_all(operands, accumulation, options.threads));
   MatmulPlan plan{.operands = operands,
                   .accumulation = accumulation,
                   .kernel = choose_kernel(accumulation, operands, scans.a, scans.b),

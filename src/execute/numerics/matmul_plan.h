@@ -17,7 +17,7 @@ struct OperandScan {
 };
 /// Errors: `bad-value` for a value that is none of the format's; `name` and `columns` place it in the message.
 [[nodiscard]] Result<OperandScan> scan_operand(std::span<const float> values, const Format& format,
-                                               std::string_view name, std::int64_t columns);
+                                               std::string_view name, std::int64_t columns, unsigned threads);
 
 /// A register's rounding in the kernels' terms.
 [[nodiscard]] RoundingGrid make_grid(const Register& reg);
