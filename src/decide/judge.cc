@@ -164,7 +164,8 @@ std::vector<SliceJudgement> judge(const Arm& baseline, const Arm& candidate, con
       // The interval decides but the exact test cannot yet: its smallest p is 2^-n, and Holm asks for alpha over the slices.
       if (row.paired.pairs_needed == 0) {
         const auto slices_tested = static_cast<double>(std::max<std::size_t>(1, p_gated.size()));
-        row.paired.pairs_needed = std::max(row.paired.n + 1, static_cast<std::int64_t>(std::ceil(std::log2(slices_tested / gate.alpha))));
+        row.paired.pairs_needed = row.paired.n + 1;
+        while (std::ldexp(slices_tested, -static_cast<int>(row.paired.pairs_needed)) > gate.alpha) ++row.paired.pairs_needed;
       }
     } else {
       row.verdict = row.paired.requests < gate.min_slice_requests ? SliceVerdict::thin : SliceVerdict::pass;
