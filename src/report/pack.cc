@@ -9,6 +9,7 @@
 #include "report/artefacts.h"
 #include "report/html.h"
 #include "report/json.h"
+#include "report/reuse_report.h"
 #include "report/trace.h"
 #include "report/why.h"
 
@@ -52,6 +53,19 @@ void add_arm(std::vector<Writer>& out, const std::string& arm, const study::Reco
   out.push_back({arm + ".evidence.json", [runs] { return evidence_json(*runs); }});
 }
 
+// Both arms' reuse on the recorded run; formed shapes are compiled by `plumbline reuse` only.
+std::string recorded_reuse_json(const DecisionStudy& study) {
+  const auto arm = [](const study::Recording& recording) {
+    const auto& prepared = recording.prepared;
+    const auto seed = study::judging_seeds(prepared.scenario->gate, 1).front();
+    return study::reuse_arm(prepared, study::operating_point_of(prepared, seed, *recording.trace, recording.run),
+                            std::nullopt, "`plumbline reuse` compiles the formed shapes");
+  };
+  std::optional<study::ReuseArm> candidate;
+  if (study.table.candidate.ok()) candidate = arm(study.candidate);
+  return reuse_json(study::reuse_report(arm(study.baseline), std::move(candidate)));
+}
+
 std::vector<Writer> writers(const DecisionStudy& study, const decide::Decision& decision, const Manifest& manifest) {
   const auto& table = study.table;
   const auto& reproduce = manifest.reproduce;
@@ -60,6 +74,7 @@ std::vector<Writer> writers(const DecisionStudy& study, const decide::Decision& 
   out.push_back({"trace.perfetto.json", [&] { return perfetto_json(study); }});
   add_arm(out, "baseline", study.baseline, table.baseline, study.baseline_document);
   add_arm(out, "candidate", study.candidate, table.candidate, study.candidate_document);
+  if (table.baseline.ok()) out.push_back({"reuse.json", [&] { return recorded_reuse_json(study); }});
   out.push_back({"report.html", [&] { return report_html(study, decision, reproduce); }});
   out.push_back({"decision.json", [&] { return decision_json(study, decision, reproduce); }});
   out.push_back({"decision.md", [&] { return decision_markdown(study, decision, reproduce); }});

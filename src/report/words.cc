@@ -19,10 +19,10 @@ struct Scale {
 
 // Smallest first within a unit; the largest whose factor does not exceed the value is shown.
 constexpr std::array kScales = {
-    Scale{"B", 1, "B"},     Scale{"B", 1e3, "kB"},  Scale{"B", 1e6, "MB"},  Scale{"B", 1e9, "GB"},
-    Scale{"s", 1e-9, "ns"}, Scale{"s", 1e-6, "µs"}, Scale{"s", 1e-3, "ms"}, Scale{"s", 1, "s"},
-    Scale{"J", 1e-6, "µJ"}, Scale{"J", 1e-3, "mJ"}, Scale{"J", 1, "J"},     Scale{"ratio", 1e-2, "%"},
-    Scale{"1/s", 1, "/s"},  Scale{"1/J", 1, "/J"},  Scale{"W", 1, "W"},
+    Scale{"B", 1, "B"},        Scale{"B", 1e3, "kB"},  Scale{"B", 1e6, "MB"},  Scale{"B", 1e9, "GB"},
+    Scale{"B", 1e12, "TB"},    Scale{"s", 1e-9, "ns"}, Scale{"s", 1e-6, "µs"}, Scale{"s", 1e-3, "ms"},
+    Scale{"s", 1, "s"},        Scale{"J", 1e-6, "µJ"}, Scale{"J", 1e-3, "mJ"}, Scale{"J", 1, "J"},
+    Scale{"ratio", 1e-2, "%"}, Scale{"1/s", 1, "/s"},  Scale{"1/J", 1, "/J"},  Scale{"W", 1, "W"},
 };
 
 Scale scale_of(double magnitude, std::string_view unit) {

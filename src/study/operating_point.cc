@@ -52,10 +52,9 @@ class Windows {
   std::vector<std::array<double, 2>> sums_;
 };
 
-Replication replicate(const Prepared& prepared, const serve::ArrivalTrace& trace) {
+Replication sum_up(const Prepared& prepared, const serve::ArrivalTrace& trace, const serve::Run& run) {
   const auto& scenario = *prepared.scenario;
   const auto& costs = *prepared.costs;
-  const auto run = serve::serve(costs, scenario.serving, scenario.traffic.profiles, trace);
   Replication out;
   out.summary = validate::summarize(costs, scenario.traffic.profiles, trace, run);
   std::vector<std::array<std::int64_t, 2>> moved;
@@ -78,15 +77,9 @@ Replication replicate(const Prepared& prepared, const serve::ArrivalTrace& trace
   return out;
 }
 
-}  // namespace
-
-OperatingPoint find_operating_point(Engine& engine, const Prepared& prepared, const std::vector<std::uint64_t>& seeds) {
-  PL_CHECK(prepared.ok());
+OperatingPoint merge(const std::vector<std::uint64_t>& seeds, std::vector<Replication> made) {
   OperatingPoint out;
   out.seeds = seeds;
-  std::vector<Replication> made(seeds.size());
-  parallel_for(seeds.size(), engine.threads(),
-               [&](std::size_t s) { made[s] = replicate(prepared, *engine.arrivals(*prepared.scenario, seeds[s])); });
   std::map<FormedKey, std::int64_t> formed;
   std::array<std::int64_t, 2> bytes{};
   for (Replication& replication : made) {
@@ -109,6 +102,25 @@ OperatingPoint find_operating_point(Engine& engine, const Prepared& prepared, co
   out.off_chip_weight.mean_busy = rate(bytes[1], out.busy_ns);
   out.off_chip_weight.mean_span = rate(bytes[1], out.span_ns);
   return out;
+}
+
+}  // namespace
+
+OperatingPoint find_operating_point(Engine& engine, const Prepared& prepared, const std::vector<std::uint64_t>& seeds) {
+  PL_CHECK(prepared.ok());
+  std::vector<Replication> made(seeds.size());
+  parallel_for(seeds.size(), engine.threads(), [&](std::size_t s) {
+    const auto& scenario = *prepared.scenario;
+    const auto trace = engine.arrivals(scenario, seeds[s]);
+    made[s] =
+        sum_up(prepared, *trace, serve::serve(*prepared.costs, scenario.serving, scenario.traffic.profiles, *trace));
+  });
+  return merge(seeds, std::move(made));
+}
+
+OperatingPoint operating_point_of(const Prepared& prepared, std::uint64_t seed, const serve::ArrivalTrace& trace,
+                                  const serve::Run& run) {
+  return merge({seed}, {sum_up(prepared, trace, run)});
 }
 
 }  // namespace plumbline::study

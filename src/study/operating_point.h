@@ -42,4 +42,8 @@ struct OperatingPoint {
 [[nodiscard]] OperatingPoint find_operating_point(Engine& engine, const Prepared& prepared,
                                                   const std::vector<std::uint64_t>& seeds);
 
+/// The same of one run that was recorded.
+[[nodiscard]] OperatingPoint operating_point_of(const Prepared& prepared, std::uint64_t seed,
+                                                const serve::ArrivalTrace& trace, const serve::Run& run);
+
 }  // namespace plumbline::study

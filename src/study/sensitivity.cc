@@ -46,7 +46,7 @@ double elements_of_class(const ReuseRow& row) { return static_cast<double>(row.w
 double elements_of_kernel(const KernelCost& kernel) { return static_cast<double>(kernel.weight_elements_in); }
 
 constexpr std::string_view kTimeCauses =
-    "spill residency stall padding weight_passes activation_passes off_chip_passes dataflow";
+    "spill stall activation_passes weight_passes off_chip_passes padding residency dataflow";
 
 template <std::int64_t Movement::*Field>
 constexpr ShapeMetric movement_metric(std::string_view name, std::string_view causes, std::string_view meaning) {
@@ -210,11 +210,9 @@ std::vector<TrendBreak> find_breaks(const std::vector<std::int64_t>& positions,
     }
     const double width = exact_log(static_cast<double>(positions[i]) / static_cast<double>(positions[i - 1]));
     const auto expected = [&](double trend) { return *values[i - 1] * exact_exp(trend * width); };
-    const auto leaves = [&](const std::optional<double>& trend) {
-      return trend && std::abs(*values[i] / expected(*trend) - 1) > threshold;
-    };
-    if (leaves(before) && leaves(steady)) {
-      out.push_back({i, expected(*steady)});
+    const auto off = [&](double trend) { return std::abs(*values[i] / expected(trend) - 1); };
+    if (before && steady && off(*before) > threshold && off(*steady) > threshold) {
+      out.push_back({i, expected(off(*before) < off(*steady) ? *before : *steady)});
     } else {
       steady = here;
     }

@@ -101,8 +101,8 @@ Result<SensitivityReport> study_sensitivity(Engine& engine, const Prepared& prep
                                             const SensitivityOptions& options);
 
 /// Steps along a line of values at positions (both ascending in position) that leave their trend: index of the step's
-/// end, and the value the trend gives there. A step is judged against the elasticity of the step before it and of the
-/// last step that kept its trend; it must leave both by more than the threshold.
+/// end, and the value the nearer trend gives there. A step is judged against the elasticity of the step before it and
+/// of the last step that kept its trend; it must leave both by more than the threshold.
 struct TrendBreak {
   std::size_t to = 0;
   double expected = 0;

@@ -186,17 +186,19 @@ std::optional<CliffCause> stall(const Pair& pair) {
                          : 0;
     const double b =
         pair.kernel_to->cycles > 0 ? as_double(pair.kernel_to->classes[c]) / as_double(pair.kernel_to->cycles) : 0;
-    if (c == 0 || std::abs(b - a) <= largest) continue;
+    if (std::abs(b - a) <= largest) continue;
     largest = std::abs(b - a);
     most = c;
     share_from = a;
     share_to = b;
   }
   if (largest < kNoticeable) return std::nullopt;
-  return CliffCause{"stall",
-                    fmt::format("{:.0f} % instead of {:.0f} % of its cycles are {}", 100 * share_to, 100 * share_from,
-                                execute::kCycleClassNames[most]),
-                    share_from, share_to};
+  return CliffCause{
+      "stall",
+      fmt::format("{:.0f} % instead of {:.0f} % of its cycles are {}{}", 100 * share_to, 100 * share_from,
+                  execute::kCycleClassNames[most],
+                  most == 0 ? share_to > share_from ? ": fixed costs weigh less" : ": it stalls more" : ""),
+      share_from, share_to};
 }
 
 struct Detector {
