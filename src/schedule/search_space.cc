@@ -105,53 +105,84 @@ void measure(Chain& c, std::int64_t size, int levels) {
   c.steps = static_cast<double>(full * registers + std::min(registers, size - full * c.array));
 }
 
-/// Chains of the levels outside the array, the innermost first; `inner` is the extent of the tile below.
-void extend(SearchDim& dim, Chain& chain, int level, std::int64_t inner, const SearchOptions& options, int levels) {
-  if (level == 0) {
-    chain.extent[0] = std::max(dim.size, inner);
-    measure(chain, dim.size, levels);
-    chain.extent[0] = dim.size;
-    if (allowed(chain, dim.parts[0], options, levels)) dim.chains.push_back(chain);
-    return;
-  }
-  const std::int64_t blocks = passes(dim.size, inner);
-  for (const std::int64_t trips : options.imperfect ? distinct_passes(blocks) : divisors(blocks)) {
-    chain.extent[static_cast<std::size_t>(level)] = trips * inner;
-    extend(dim, chain, level - 1, trips * inner, options, levels);
-  }
-}
+/// A dimension with more chains than this cannot be searched in any sensible time.
+constexpr std::size_t kMostChains = 300'000;
 
 /// Perfect chains, or of the imperfect ones the least that reach a given number of passes at every level: any other
 /// chain holds as much, moves as much and uses as many copies as one of these.
-void make_chains(SearchDim& dim, std::int64_t units, const SearchOptions& options, int levels) {
-  // A dimension every operand uses separates the problem into parts that share nothing. Its loops may as well stand
-  // outermost: inside they only make tiles larger.
-  if (dim.relevant == 7 && !dim.window && !limited(options, dim.parts[0])) {
-    for (const std::int64_t copies : options.imperfect ? distinct_passes(dim.size) : divisors(dim.size)) {
-      if (copies > units) continue;
-      Chain chain;
-      for (int l = 1; l + 1 < levels; ++l) chain.extent[static_cast<std::size_t>(l)] = copies;
-      chain.copies = chain.array = copies;
-      chain.extent[0] = std::max(dim.size, copies);
-      measure(chain, dim.size, levels);
-      chain.extent[0] = dim.size;
-      dim.chains.push_back(chain);
-    }
-    return;
-  }
-  for (const std::int64_t registers : options.imperfect ? distinct_passes(dim.size) : divisors(dim.size)) {
-    if (options.one_register && registers > 1) break;
-    const std::int64_t tiles = passes(dim.size, registers);
-    for (const std::int64_t copies : options.imperfect ? distinct_passes(tiles) : divisors(tiles)) {
-      if (copies > units) continue;
-      Chain chain;
-      chain.extent[static_cast<std::size_t>(levels - 1)] = registers;
-      chain.copies = copies;
-      chain.array = registers * copies;
-      extend(dim, chain, levels - 2, chain.array, options, levels);
+class ChainMaker {
+ public:
+  ChainMaker(const lower::Einsum& einsum, SearchDim& dim, std::int64_t units, const SearchOptions& options, int levels)
+      : dim_(dim), units_(units), options_(options), levels_(levels) {
+    // Of a merged dimension the divisors are products of its parts' divisors.
+    for (const int part : dim.parts) {
+      std::vector<std::int64_t> next;
+      for (const std::int64_t f : divisors(einsum.dims[static_cast<std::size_t>(part)])) {
+        for (const std::int64_t g : divisors_) next.push_back(f * g);
+      }
+      std::sort(next.begin(), next.end());
+      next.erase(std::unique(next.begin(), next.end()), next.end());
+      divisors_ = std::move(next);
     }
   }
-}
+
+  /// False when there are too many.
+  bool run() {
+    // A dimension every operand uses separates the problem into parts that share nothing. Its loops may as well stand
+    // outermost: inside they only make tiles larger.
+    const bool apart = dim_.relevant == 7 && !dim_.window && !limited(options_, dim_.parts[0]);
+    if (options_.imperfect && dim_.size > kLargestImperfect) return false;
+    for (const std::int64_t registers : tiles_of(dim_.size)) {
+      if ((apart || options_.one_register) && registers > 1) break;
+      for (const std::int64_t copies : tiles_of(passes(dim_.size, registers))) {
+        if (copies > units_) break;
+        Chain chain;
+        chain.extent[static_cast<std::size_t>(levels_ - 1)] = registers;
+        chain.copies = copies;
+        chain.array = registers * copies;
+        if (!extend(chain, levels_ - 2, chain.array, apart)) return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  /// The number of distinct tiles grows with the square root of the size, and chains nest three of them.
+  static constexpr std::int64_t kLargestImperfect = std::int64_t{1} << 20;
+
+  [[nodiscard]] std::vector<std::int64_t> tiles_of(std::int64_t n) const {
+    if (options_.imperfect) return distinct_passes(n);
+    std::vector<std::int64_t> factors;
+    for (const std::int64_t f : divisors_) {
+      if (f > n) break;
+      if (n % f == 0) factors.push_back(f);
+    }
+    return factors;
+  }
+
+  /// The levels outside the array, the innermost first; `inner` is the extent of the tile below.
+  bool extend(Chain& chain, int level, std::int64_t inner, bool apart) {
+    if (level == 0) {
+      chain.extent[0] = std::max(dim_.size, inner);
+      measure(chain, dim_.size, levels_);
+      chain.extent[0] = dim_.size;
+      if (allowed(chain, dim_.parts[0], options_, levels_)) dim_.chains.push_back(chain);
+      return dim_.chains.size() <= kMostChains;
+    }
+    for (const std::int64_t trips : tiles_of(passes(dim_.size, inner))) {
+      if (apart && trips > 1) break;
+      chain.extent[static_cast<std::size_t>(level)] = trips * inner;
+      if (!extend(chain, level - 1, trips * inner, apart)) return false;
+    }
+    return true;
+  }
+
+  SearchDim& dim_;
+  std::int64_t units_;
+  const SearchOptions& options_;
+  int levels_;
+  std::vector<std::int64_t> divisors_{1};
+};
 
 /// The kernel over merged dimensions: flat axes in the order of the dimensions, then the windows.
 lower::Einsum merged_einsum(const lower::Einsum& einsum, const std::vector<SearchDim>& dims) {
@@ -281,7 +312,12 @@ Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchO
   if (space.dims.empty()) space.dims.push_back(describe(einsum, 0));  // a kernel of one multiply-accumulate
   for (SearchDim& dim : space.dims) {
     if (options.imperfect && dim.window) return unsupported("imperfect factors of a sliding window");
-    make_chains(dim, units, options, levels);
+    if (!ChainMaker(einsum, dim, units, options, levels).run()) {
+      return make_error("too-large", Span{},
+                        fmt::format("more than {} ways to factor dimension '{}' of {}", kMostChains,
+                                    einsum.dim_names[static_cast<std::size_t>(dim.parts[0])], dim.size),
+                        "limit its factors");
+    }
     if (dim.chains.empty()) {
       return make_error("does-not-fit", Span{},
                         fmt::format("no factors of {} meet the limits on '{}'", dim.size,

@@ -374,6 +374,25 @@ TEST(Search, says_why_nothing_fits) {
   EXPECT_EQ(search_mapping(p.einsum, p.hierarchy, p.rates, {}).errors()[0].kind, "bad-value");
 }
 
+TEST(Search, takes_primes_and_large_dimensions_or_says_no) {
+  Problem p;
+  RandomStream random(10, "search-large");
+  p.hierarchy = random_hierarchy(random, 3);
+  p.hierarchy.levels[1].capacity_bits = 1 << 20;
+  p.rates = random_rates(random, 3);
+  // 2^40 − 87 is prime.
+  for (const std::int64_t m : {std::int64_t{1} << 40, (std::int64_t{1} << 40) - 87}) {
+    p.einsum = lower::gemm_einsum(m, 7, 64);
+    const auto found = search_mapping(p.einsum, p.hierarchy, p.rates, {});
+    ASSERT_TRUE(found.ok()) << render(found.errors());
+    EXPECT_EQ(found->counts.macs, m * 7 * 64);
+    EXPECT_NEAR(found->certificate.gap, 0, 1e-9);
+  }
+  SearchOptions options;
+  options.imperfect = true;
+  EXPECT_EQ(search_mapping(p.einsum, p.hierarchy, p.rates, options).errors()[0].kind, "too-large");
+}
+
 TEST(Search, agrees_with_brute_force_over_four_levels) {
   RandomStream random(5, "search-deep");
   std::int64_t tried = 0;
