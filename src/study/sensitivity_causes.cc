@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "schedule/levels.h"
 
@@ -78,16 +79,24 @@ std::string refetch_loops(const ShapeEvidence& shape, const KernelCost& row, std
   for (const auto& axis : kernel.einsum.operands[operand].axes) {
     for (const auto& term : axis) relevant |= 1U << term.dim;
   }
-  // The innermost level that keeps the operand outside the array reads it once for every trip outside its own loops.
-  std::string text;
+  // What the array holds stays while the innermost loops run that leave it alone: they stream past it.
+  const bool held = made.mapping.levels.back().keeps_operand(operand);
+  std::vector<std::string> loops;
+  std::size_t repeating = 0;
   for (std::size_t l = 0; l + 1 < made.mapping.levels.size(); ++l) {
     for (const auto& loop : made.mapping.levels[l].loops) {
-      if (loop.kind != schedule::LoopKind::temporal || loop.bound < 2 || ((relevant >> loop.dim) & 1U) != 0) continue;
-      text += fmt::format("{}{} in {} ({})", text.empty() ? "" : ", ",
-                          kernel.einsum.dim_names[static_cast<std::size_t>(loop.dim)], loop.bound,
-                          made.hierarchy.levels[l].name);
+      if (loop.kind != schedule::LoopKind::temporal || loop.bound < 2) continue;
+      if (((relevant >> loop.dim) & 1U) != 0) {
+        repeating = loops.size();
+        continue;
+      }
+      loops.push_back(fmt::format("{} in {} ({})", kernel.einsum.dim_names[static_cast<std::size_t>(loop.dim)],
+                                  loop.bound, made.hierarchy.levels[l].name));
     }
   }
+  if (held) loops.resize(repeating);
+  std::string text;
+  for (const auto& loop : loops) text += (text.empty() ? "" : ", ") + loop;
   return text.empty() ? "none" : text;
 }
 

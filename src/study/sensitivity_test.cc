@@ -73,6 +73,8 @@ TEST(Sensitivity, TheAccumulatorMakesTheCliffOfWeightBytes) {
   EXPECT_EQ(cliff.cause.kind, "weight_passes");
   EXPECT_DOUBLE_EQ(cliff.cause.from, 1);
   EXPECT_DOUBLE_EQ(cliff.cause.to, 2);
+  EXPECT_NE(cliff.cause.text.find("loops that repeat it: M in 2 (sram), before: none"), std::string::npos)
+      << cliff.cause.text;
   EXPECT_NE(cliff.mapping_from, cliff.mapping_to);
   for (const auto& step : model.elasticities) {
     ASSERT_TRUE(step.value);
