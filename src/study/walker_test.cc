@@ -29,7 +29,7 @@ TEST(Default, EveryKernelsCountsEqualTheWalker) {
           const auto& made = bucket.schedule->kernels[k];
           ++kernels;
           std::string key = made.text;
-          for (const auto size : kernel.einsum.dims) key += "|" + std::to_string(size);
+          for (const auto size : kernel.einsum.dims) key.append("|").append(std::to_string(size));  // GCC PR 105651
           if (!walked.insert(key).second) continue;
           const auto counts = schedule::walk_accesses(kernel.einsum, made.hierarchy, made.mapping);
           ASSERT_TRUE(counts.ok()) << kernel.name << ": " << render(counts.errors());
