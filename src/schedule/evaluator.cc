@@ -235,25 +235,26 @@ void Evaluator::count_flat(const Nest& nest, const Mapping& mapping, Tally& tall
     const Projection& p = projections_[o];
     if (p.windows > 0) continue;
     const bool outputs = o + 1 == operands;
-    OperandTally* up = nullptr;
+    // Branch-free in what is kept: every level is taken for the next keeper until a later one overwrites it.
+    OperandTally unhomed;
+    OperandTally* up = &unhomed;
     std::int64_t copies_above = 1;
+    std::int64_t homed = 0;
     for (int l = 0; l <= nest.levels; ++l) {
-      const bool macs = l == nest.levels;
-      if (!macs && !mapping.levels[static_cast<std::size_t>(l)].keeps_operand(o)) continue;
       const Passage& at = passages[static_cast<std::size_t>(l)][o];
-      const std::int64_t moved = p.words * (macs ? at.moving * at.standing : at.moving);
-      if (up != nullptr) {
-        up->inner = l;
-        up->down = {moved * copies_above, moved * at.copies, p.words * copies_above, p.words * at.copies};
-        up->updates = outputs ? up->down.merged : 0;
-        up->reads = outputs ? up->down.merged - up->down.first_merged : up->down.merged;
-      }
-      if (macs) break;
+      const std::int64_t moved = p.words * at.moving * (l == nest.levels ? at.standing : 1);
+      up->inner = l;
+      up->down = {moved * copies_above, moved * at.copies, p.words * copies_above, p.words * at.copies};
+      up->updates = outputs ? up->down.merged : 0;
+      up->reads = up->down.merged - (outputs ? up->down.first_merged : 0);
+      if (l == nest.levels) break;
+      const bool kept = mapping.levels[static_cast<std::size_t>(l)].keeps_operand(o);
       OperandTally& here = tally.levels[static_cast<std::size_t>(l)][o];
       here.tile = tile_words(nest, l, o);
-      here.fills = up == nullptr ? 0 : outputs ? (moved - p.words) * at.copies : moved * at.copies;
-      up = &here;
-      copies_above = at.copies;
+      here.fills = homed * (moved - (outputs ? p.words : 0)) * at.copies;
+      up = kept ? &here : up;
+      copies_above = kept ? at.copies : copies_above;
+      homed = kept ? 1 : homed;
     }
   }
 }
@@ -296,12 +297,13 @@ bool Evaluator::add_side_data(const Nest& nest, int level, std::size_t operand, 
 /// Bits read and written; the tiles against the capacity.
 Verdict Evaluator::count_bits(const Nest& nest, const Mapping& mapping, Tally& tally) const {
   for (int l = 0; l < nest.levels; ++l) {
+    const auto& capacity = hierarchy_.levels[static_cast<std::size_t>(l)].capacity_bits;
     __int128 stored = 0;
     for (std::size_t o = 0; o < einsum_.operands.size(); ++o) {
       if (!mapping.levels[static_cast<std::size_t>(l)].keeps_operand(o)) continue;
       OperandTally& here = tally.levels[static_cast<std::size_t>(l)][o];
       const std::int64_t width = stored_bits(tally, nest, l, o);
-      stored += static_cast<__int128>(here.tile) * width;
+      if (capacity) stored += static_cast<__int128>(here.tile) * width;
       // Reads, fills and updates are at most the number of MACs each.
       if (__builtin_mul_overflow(here.reads, width, &here.read_bits) ||
           __builtin_mul_overflow(here.fills + here.updates, width, &here.write_bits)) {
@@ -310,7 +312,6 @@ Verdict Evaluator::count_bits(const Nest& nest, const Mapping& mapping, Tally& t
       if (projections_[o].side_dim >= 0 && !add_side_data(nest, l, o, here, stored))
         return {Fault::overflow, l, static_cast<int>(o)};
     }
-    const auto& capacity = hierarchy_.levels[static_cast<std::size_t>(l)].capacity_bits;
     if (capacity && stored > *capacity) {
       return {Fault::beyond_tile, l, 0, static_cast<std::int64_t>(std::min<__int128>(stored, INT64_MAX)), *capacity};
     }
