@@ -8,7 +8,7 @@ int main(int argc, char** argv) {
   using namespace plumbline::bench;
   const std::string_view filter = argc > 1 ? argv[1] : "";
   const Filter wanted = [&](std::string_view key) { return key.find(filter) != std::string_view::npos; };
-  constexpr Rows (*kTopics[])(const Filter&) = {evaluate_rows, search_rows};
+  constexpr Rows (*kTopics[])(const Filter&) = {evaluate_rows, search_rows, network_rows};
   std::string separator = "{\n";
   for (const auto& topic : kTopics) {
     for (const Row& row : topic(wanted)) {

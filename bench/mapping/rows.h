@@ -24,5 +24,6 @@ double seconds_of(const Body& body) {
 
 Rows evaluate_rows(const Filter& wanted);
 Rows search_rows(const Filter& wanted);
+Rows network_rows(const Filter& wanted);
 
 }  // namespace plumbline::bench

@@ -232,5 +232,46 @@ TEST(ReadModel, UsesMustFitTheirBlock) {
   EXPECT_EQ(error(body + "nodes: [{use: s, class: vector, dims: {size: 4}, in: [a], out: b}]\n"), "no error");
 }
 
+// torchvision's table: vit_b_16 has 86,567,656 parameters.
+TEST(CatalogueModels, VitB16HasThePublishedParametersAndWork) {
+  const auto graph = catalogue("vit-b-16");
+  ASSERT_TRUE(graph.ok()) << render(graph.errors());
+  for (const std::int64_t b : {1, 3}) {
+    const auto shaped = infer_shapes(*graph, {{"batch", b}});
+    ASSERT_TRUE(shaped.ok()) << render(shaped.errors());
+    EXPECT_EQ(parameter_elements(*shaped), 86567656);
+    const std::int64_t layer = 4 * 197 * 768 * 768 + 2 * 197 * 197 * 768 + 2 * 197 * 768 * 3072;
+    EXPECT_EQ(multiply_accumulates(*shaped), b * (196 * 768 * 768 + 12 * layer + 768 * 1000));
+    EXPECT_EQ(shaped->shape(graph->outputs[0]), (Shape{b, 1000}));
+  }
+}
+
+// The published checkpoint of Llama-2-7B has 6,738,415,616 parameters.
+TEST(CatalogueModels, Llama2PrefillHasThePublishedParametersAndWork) {
+  const auto graph = catalogue("llama-2-7b-prefill");
+  ASSERT_TRUE(graph.ok()) << render(graph.errors());
+  for (const std::int64_t s : {1, 512}) {
+    const auto shaped = infer_shapes(*graph, {{"batch", 2}, {"sequence", s}});
+    ASSERT_TRUE(shaped.ok()) << render(shaped.errors());
+    EXPECT_EQ(parameter_elements(*shaped), 6738415616);
+    const std::int64_t layer = 4 * s * 4096 * 4096 + 2 * s * s * 4096 + 3 * s * 4096 * 11008;
+    EXPECT_EQ(multiply_accumulates(*shaped), 2 * (32 * layer + 4096LL * 32000));
+    EXPECT_EQ(shaped->shape(graph->outputs[0]), (Shape{2, 32000}));
+  }
+}
+
+TEST(CatalogueModels, Llama2DecodeReadsItsCacheAndOneToken) {
+  const auto graph = catalogue("llama-2-7b-decode");
+  ASSERT_TRUE(graph.ok()) << render(graph.errors());
+  for (const std::int64_t cached : {1, 700}) {
+    const auto shaped = infer_shapes(*graph, {{"batch", 4}, {"sequence", cached}});
+    ASSERT_TRUE(shaped.ok()) << render(shaped.errors());
+    EXPECT_EQ(parameter_elements(*shaped), 6738415616);
+    const std::int64_t layer = 4LL * 4096 * 4096 + 2 * (cached + 1) * 4096 + 3LL * 4096 * 11008;
+    EXPECT_EQ(multiply_accumulates(*shaped), 4 * (32 * layer + 4096LL * 32000));
+    EXPECT_EQ(shaped->shape(graph->outputs[0]), (Shape{4, 32000}));
+  }
+}
+
 }  // namespace
 }  // namespace plumbline::ingest

@@ -33,11 +33,16 @@ std::string against(double chosen, double other, std::string_view unit, int digi
   return fmt::format("{:.{}f} against {:.{}f} {}", chosen, digits, other, digits, unit);
 }
 
-/// The strongest single dataflow that did not win every kernel.
+bool same(const MappingPrice& a, const MappingPrice& b) {
+  return a.off_array_weight == b.off_array_weight && a.off_array_activation == b.off_array_activation &&
+         a.psum == b.psum && a.cycles == b.cycles && a.femtojoules == b.femtojoules;
+}
+
+/// The strongest single dataflow that would have moved or cost anything else.
 const ClassAlternative* runner_up(const ClassChoice& choice) {
   const ClassAlternative* best = nullptr;
   for (const ClassAlternative& row : choice.alternatives) {
-    if (!row.failure.empty() || row.won == choice.kernels) continue;
+    if (!row.failure.empty() || row.won == choice.kernels || same(row.total, choice.chosen)) continue;
     if (best == nullptr || row.value < best->value) best = &row;
   }
   return best;
@@ -45,7 +50,7 @@ const ClassAlternative* runner_up(const ClassChoice& choice) {
 
 std::string reason(const ClassChoice& choice, Hertz clock) {
   const ClassAlternative* other = runner_up(choice);
-  if (other == nullptr) return "  no other dataflow has a mapping\n";
+  if (other == nullptr) return "  no other dataflow has a mapping that moves or costs anything else\n";
   const MappingPrice& a = choice.chosen;
   const MappingPrice& b = other->total;
   const bool psum = a.psum != b.psum;

@@ -179,6 +179,24 @@ class Certifier {
     return (roles_.down_rows(held.stationary) & bit(d)) != 0;
   }
 
+  /// The array without the columns and rows that no layout of this kernel can use: the search, which may run a
+  /// dimension along both axes, would otherwise count on them.
+  [[nodiscard]] Hierarchy usable(const Held& held) const {
+    std::int64_t columns = 1;
+    std::int64_t rows = 1;
+    StorageLevel array = model_.hierarchy.levels.back();
+    const std::int64_t most_rows = array.instances / array.mesh_x;
+    for (int d = 0; d < einsum_.rank(); ++d) {
+      const std::int64_t size = einsum_.dims[static_cast<std::size_t>(d)];
+      if (across(held, d)) columns = size > array.mesh_x / columns ? array.mesh_x : columns * size;
+      if (down(held, d)) rows = size > most_rows / rows ? most_rows : rows * size;
+    }
+    Hierarchy narrowed = model_.hierarchy;
+    narrowed.levels.back().mesh_x = narrowed.mac_mesh_x = columns;
+    narrowed.levels.back().instances = narrowed.mac_units = columns * rows;
+    return narrowed;
+  }
+
   Status search(const Held& held, const Evaluator& counter) {
     SearchOptions options;
     demand(held, options);
@@ -189,7 +207,8 @@ class Certifier {
     std::vector<std::uint32_t> keeps = options.must_keep;
     keeps.front() = 7U;
     KernelFront floor = compulsory(einsum_, model_, keeps, held.stationary);
-    auto space = make_search_space(einsum_, merging, levels, model_.hierarchy.mac_units);
+    const Hierarchy hierarchy = usable(held);
+    auto space = make_search_space(einsum_, merging, levels, hierarchy.mac_units);
     bool all = space.ok();
     if (space.ok()) {
       for (const FactorBound& bound : merging.factors) {
@@ -204,7 +223,7 @@ class Certifier {
         options.objectives = {objective};
         if (objective == Objective::off_array_weight_bits || objective == Objective::latency)
           options.objectives.push_back(Objective::energy);
-        auto found = search_once(space->einsum, model_.hierarchy, model_.rates, options, cache_);
+        auto found = search_once(space->einsum, hierarchy, model_.rates, options, cache_);
         if (!found.ok() && found.errors().front().kind == "does-not-fit") return Done{};  // nothing perfect holds it so
         if (!found.ok()) {
           all = false;
