@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "core/check.h"
 #include "schedule/evaluator.h"
 #include "schedule/roles.h"
 #include "schedule/rules.h"
@@ -43,25 +44,43 @@ double fewest_words(const lower::Einsum& einsum, std::size_t o) {
   return words;
 }
 
-/// Floors that no mapping is below whatever its loops: every element passes every level that must keep it, once.
-KernelFront compulsory(const lower::Einsum& einsum, const AcceleratorModel& model,
+/// Floors that no mapping is below whatever its loops, ragged ones included. Every element passes every level that must
+/// keep it once. A word that streams past held words serves the PEs of one row or column in a step and is read again in
+/// the next; a sum that leaves the array adds up one column.
+KernelFront compulsory(const lower::Einsum& einsum, const AcceleratorModel& model, const Hierarchy& usable,
                        const std::vector<std::uint32_t>& keeps, std::size_t stationary) {
   const std::size_t levels = model.hierarchy.levels.size();
+  const StorageLevel& array = usable.levels.back();
+  const auto columns = static_cast<double>(array.mesh_x);
+  const auto rows = static_cast<double>(array.instances / array.mesh_x);
   KernelFront floor;
   double macs = 1;
   for (int d = 0; d < einsum.rank(); ++d) macs *= static_cast<double>(einsum.dims[static_cast<std::size_t>(d)]);
   floor.energy_floor = macs * model.rates.mac;
-  floor.cycles_floor = std::ceil(macs / static_cast<double>(model.hierarchy.mac_units) /
-                                 static_cast<double>(model.hierarchy.macs_per_cycle));
+  floor.cycles_floor = std::ceil(macs / (columns * rows) / static_cast<double>(model.hierarchy.macs_per_cycle));
   for (std::size_t l = 0; l < levels; ++l) {
     double read = 0;
     double written = 0;
     for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
       const bool here = l + 1 == levels ? o == stationary : ((keeps[l] >> o) & 1U) != 0;
       if (!here) continue;
-      const double bits = fewest_words(einsum, o) * static_cast<double>(einsum.operands[o].bits);
-      if (o != kOutputs) read += bits;
-      if (o == kOutputs || l > 0) written += bits;
+      bool innermost = l + 1 < levels && o != stationary;  // feeds the array at every step
+      for (std::size_t i = l + 1; i + 1 < levels; ++i) innermost = innermost && ((keeps[i] >> o) & 1U) == 0;
+      const double words = fewest_words(einsum, o);
+      const lower::Operand& operand = einsum.operands[o];
+      double width = static_cast<double>(operand.bits);
+      if (o == kOutputs) {
+        // Where sums are read back they are stored at accumulator width.
+        if (innermost && macs / rows > words) width = static_cast<double>(operand.partial_bits);
+        written += width * (innermost ? std::max(words, macs / rows) : words);
+        if (innermost) read += width * std::max(0.0, macs / rows - words);
+      } else {
+        // Held outputs: inputs are shared along columns, weights along rows. Else the streaming one is along columns.
+        const double shared = stationary == kOutputs && o == 0 ? rows : columns;
+        const double fewest = innermost ? macs / shared : l + 1 == levels ? macs : words;
+        read += width * std::max(words, fewest);
+        if (l > 0) written += width * words;
+      }
     }
     floor.energy_floor += read * model.rates.read[l] + written * model.rates.write[l];
     const StorageLevel& level = model.hierarchy.levels[l];
@@ -103,6 +122,7 @@ class Certifier {
     out_.front.repeats = request_.kernel.repeats;
     out_.front.energy_floor = out_.front.cycles_floor = kHuge;
     out_.front.product_floor = out_.front.weight_bits_floor = kHuge;
+    ragged_ = out_.front;
     out_.proof.scope = "kernel";
     add_point(simple.dataflow, simple.stationary, simple.mapping, counter);
     simple_value_ = objective_of(out_.points.front().price, request_.options.objective);
@@ -206,8 +226,9 @@ class Certifier {
     merging.factors = user_bounds(held);
     std::vector<std::uint32_t> keeps = options.must_keep;
     keeps.front() = 7U;
-    KernelFront floor = compulsory(einsum_, model_, keeps, held.stationary);
     const Hierarchy hierarchy = usable(held);
+    KernelFront floor = compulsory(einsum_, model_, hierarchy, keeps, held.stationary);
+    lower_to(floor, ragged_);
     auto space = make_search_space(einsum_, merging, levels, hierarchy.mac_units);
     bool all = space.ok();
     if (space.ok()) {
@@ -234,7 +255,7 @@ class Certifier {
       }
     }
     if (!all) ++declined_;
-    lower_to(floor);
+    lower_to(floor, out_.front);
     return Done{};
   }
 
@@ -252,8 +273,7 @@ class Certifier {
   }
 
   /// The kernel may hold any of its operands, so its floor is the least of theirs.
-  void lower_to(const KernelFront& floor) {
-    KernelFront& front = out_.front;
+  static void lower_to(const KernelFront& floor, KernelFront& front) {
     front.energy_floor = std::min(front.energy_floor, floor.energy_floor);
     front.cycles_floor = std::min(front.cycles_floor, floor.cycles_floor);
     front.product_floor =
@@ -341,17 +361,16 @@ class Certifier {
       least.weight_bits_floor = std::min(least.weight_bits_floor, p.weight_bits);
     }
     constexpr double kRounding = 1e-9;  // sums of the same terms in another order
+    PL_CHECK(ragged_.energy_floor <= least.energy_floor * (1 + kRounding));
+    PL_CHECK(ragged_.cycles_floor <= least.cycles_floor * (1 + kRounding));
     const bool beaten = out_.front.energy_floor > least.energy_floor * (1 + kRounding) ||
                         out_.front.cycles_floor > least.cycles_floor * (1 + kRounding) ||
                         out_.front.product_floor > least.product_floor * (1 + kRounding);
     if (beaten || out_.front.energy_floor == kHuge) {
-      std::vector<std::uint32_t> keeps(model_.hierarchy.levels.size(), 0);
-      keeps.front() = 7U;
-      const KernelFront floor = compulsory(einsum_, model_, keeps, einsum_.operands.size());
-      out_.front.energy_floor = floor.energy_floor;
-      out_.front.cycles_floor = floor.cycles_floor;
-      out_.front.product_floor = floor.product_floor;
-      out_.front.weight_bits_floor = std::min(floor.weight_bits_floor, least.weight_bits_floor);
+      out_.front.energy_floor = ragged_.energy_floor;
+      out_.front.cycles_floor = ragged_.cycles_floor;
+      out_.front.product_floor = ragged_.product_floor;
+      out_.front.weight_bits_floor = ragged_.weight_bits_floor;
       out_.proof.covered = "any mapping, factors that do not divide included: compulsory traffic";
       out_.proof.certified_on = "unique elements";
     } else if (declined_ > 0) {
@@ -372,6 +391,7 @@ class Certifier {
   Objective objective_;
   CertifiedKernel out_;
   double simple_value_ = 0;
+  KernelFront ragged_;  ///< floors that hold for every mapping, perfect or not
   int declined_ = 0;
   std::string covered_;
   std::string certified_on_;
