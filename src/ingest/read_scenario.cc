@@ -149,6 +149,11 @@ void read_traffic(const Value& value, Traffic& out, Diagnostics& errors) {
   if (const Value* v = map.require("duration")) out.duration = Seconds(read_time(v, 1e-3, errors).value_or(1));
   if (const Value* v = map.find("source")) out.source = read_text(*v, errors).value_or("");
   map.finish();
+  // Every period is a step of the simulation, requests or none.
+  constexpr double kMaxPeriods = 1e6;
+  if (out.arrivals.kind == ArrivalKind::burst && out.duration.raw() / out.arrivals.every.raw() > kMaxPeriods) {
+    errors.push_back(make_error("too-large", value.span, fmt::format("{:.0f} burst periods per replication; the limit is {:.0f}", out.duration.raw() / out.arrivals.every.raw(), kMaxPeriods)));
+  }
   // A run of more requests than this would need gigabytes; say so before it starts.
   constexpr double kMaxRequests = 2e7;
   const double expected = std::max(out.arrivals.rate, out.arrivals.peak) * out.duration.raw();
@@ -273,6 +278,12 @@ void check_scenario(const Scenario& s, const Value& resolved, Diagnostics& error
     errors.push_back(make_error("bad-value", at("serving.batch.max"),
                                 fmt::format("batches of up to {} requests, but the largest compiled batch is {}", s.serving.batch_max, shapes.batch.back()),
                                 "raise compile.shapes.batch or lower serving.batch.max"));
+  }
+  // Each pair of a batch and a sequence size is compiled for every model.
+  constexpr std::size_t kMaxShapes = 512;
+  const std::size_t compiled = shapes.batch.size() * std::max<std::size_t>(1, shapes.sequence.size()) * s.models.size();
+  if (compiled > kMaxShapes) {
+    errors.push_back(make_error("too-large", at("compile.shapes"), fmt::format("{} compiled shapes; the limit is {}", compiled, kMaxShapes), "compile fewer batch or sequence sizes"));
   }
   const bool sequences = std::any_of(s.models.begin(), s.models.end(), [](const ModelUse& m) { return !m.sequence_symbol.empty(); });
   for (const auto& profile : s.traffic.profiles) {
