@@ -39,7 +39,8 @@ Result<ingest::Value> read_arm_document(const std::string& path, ingest::Library
   PL_TRY(const ingest::Value document, library.read_document(path));
   const ingest::Value* base = document.find("base");
   if (base == nullptr) return document;
-  if (base->kind != ingest::ValueKind::scalar) return make_error("wrong-type", base->span, "base must be the path of the baseline's scenario");
+  if (base->kind != ingest::ValueKind::scalar)
+    return make_error("wrong-type", base->span, "base must be the path of the baseline's scenario");
   const std::string base_path = (std::filesystem::path(path).parent_path() / base->text).lexically_normal().string();
   PL_TRY(const ingest::Comparison comparison, ingest::read_comparison(base_path, path, library));
   std::vector<std::size_t> all;

@@ -46,7 +46,8 @@ int report_errors(const Diagnostics& errors, std::ostream& err);
 /// The folder of the catalogue: PLUMBLINE_CATALOG, else beside or above the program, else catalog/ here.
 [[nodiscard]] std::string find_catalog();
 
-/// Where certified searches remember their answers across runs: the folder PLUMBLINE_MAPPING_CACHE, else this run alone.
+/// Where certified searches remember their answers across runs: the folder PLUMBLINE_MAPPING_CACHE, else this run
+/// alone.
 [[nodiscard]] std::shared_ptr<schedule::MappingCache> find_mapping_cache();
 
 /// The document of a scenario file, or of a candidate file (base with all its changes applied).

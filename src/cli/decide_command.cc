@@ -37,19 +37,27 @@ int terminal_width() {
 }  // namespace
 
 int decide_command(const Arguments& arguments, std::ostream& out, std::ostream& err) {
-  CLI::App app("Judges a candidate against its baseline: release, release with guardrails, hold or roll back.\n"
-               "Exit code 0 means release, 1 hold or roll back, 2 that no decision could be made.", "decide");
+  CLI::App app(
+      "Judges a candidate against its baseline: release, release with guardrails, hold or roll back.\n"
+      "Exit code 0 means release, 1 hold or roll back, 2 that no decision could be made.",
+      "decide");
   DecideFlags flags;
   app.add_option("baseline", flags.baseline, "scenario file, or the folder of a stored pack")->required();
   app.add_option("candidate", flags.candidate, "candidate file: base and changes")->required();
   app.add_option("-o,--output", flags.output, "folder for the evidence pack; an older pack there is replaced");
-  app.add_option("--format", flags.format, "what is printed: text, json or md")->check(CLI::IsMember({"text", "json", "md"}));
-  app.add_option("--pairs", flags.pairs, "judging replications; 0 = as many as the gate asks")->check(CLI::Range(0, 60));
-  app.add_option("--threads", flags.threads, "threads; 0 = as many as the machine has; the answer does not depend on it");
-  app.add_option("--colour,--color", flags.colour, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_option("--format", flags.format, "what is printed: text, json or md")
+      ->check(CLI::IsMember({"text", "json", "md"}));
+  app.add_option("--pairs", flags.pairs, "judging replications; 0 = as many as the gate asks")
+      ->check(CLI::Range(0, 60));
+  app.add_option("--threads", flags.threads,
+                 "threads; 0 = as many as the machine has; the answer does not depend on it");
+  app.add_option("--colour,--color", flags.colour, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
   if (const auto code = parse_arguments(app, arguments, out, err)) return *code;
   if (flags.pairs != 0 && flags.pairs < 4) {
-    return report_errors({make_error("usage", {}, fmt::format("{} pairs cannot decide anything at 5 %", flags.pairs), "ask for 4 to 60, or leave --pairs out")}, err);
+    return report_errors({make_error("usage", {}, fmt::format("{} pairs cannot decide anything at 5 %", flags.pairs),
+                                     "ask for 4 to 60, or leave --pairs out")},
+                         err);
   }
 
   std::optional<PackFolder> folder;
@@ -58,7 +66,8 @@ int decide_command(const Arguments& arguments, std::ostream& out, std::ostream& 
     if (!claimed.ok()) return report_errors(claimed.errors(), err);
     folder.emplace(std::move(claimed).value());
   }
-  auto made = run_decision({relative_path(flags.baseline), relative_path(flags.candidate), flags.pairs, flags.threads, !flags.output.empty() || flags.format != "text"});
+  auto made = run_decision({relative_path(flags.baseline), relative_path(flags.candidate), flags.pairs, flags.threads,
+                            !flags.output.empty() || flags.format != "text"});
   if (!made.ok()) return report_errors(made.errors(), err);
   if (folder) {
     const auto written = folder->commit(made->files);

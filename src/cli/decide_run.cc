@@ -37,7 +37,8 @@ Result<MadeDecision> run_decision(const DecideRequest& request) {
   report::Manifest manifest;
   manifest.version = kVersion;
   manifest.instruction_set = instruction_set();
-  manifest.reproduce.command = fmt::format("plumbline decide {} {}{}", request.baseline, request.candidate, request.pairs > 0 ? fmt::format(" --pairs {}", request.pairs) : "");
+  manifest.reproduce.command = fmt::format("plumbline decide {} {}{}", request.baseline, request.candidate,
+                                           request.pairs > 0 ? fmt::format(" --pairs {}", request.pairs) : "");
   manifest.reproduce.seed = out.decision.seed;
   manifest.reproduce.inputs = library.inputs();
   out.files = report::pack_files(out.study, out.decision, manifest, request.threads);

@@ -12,7 +12,8 @@ namespace {
 void print_help(std::ostream& out) {
   out << "plumbline: from a symptom of an AI accelerator to a release decision, with proof\n\n"
          "usage: plumbline COMMAND …   (plumbline COMMAND --help teaches each)\n\n";
-  for (const auto& command : plumbline::cli::commands()) out << fmt::format("  {:<10} {}\n", command.name, command.summary);
+  for (const auto& command : plumbline::cli::commands())
+    out << fmt::format("  {:<10} {}\n", command.name, command.summary);
   out << "\nexit codes: 0 release or success, 1 the answer is no, 2 no answer could be given\n";
 }
 
@@ -31,7 +32,8 @@ int dispatch(const std::vector<std::string>& words) {
     if (command.name == words[0]) return command.run({words.begin() + 1, words.end()}, std::cout, std::cerr);
     names.emplace_back(command.name);
   }
-  return cli::report_errors({make_error("usage", {}, fmt::format("unknown command '{}'", words[0]), suggest(words[0], names))}, std::cerr);
+  return cli::report_errors(
+      {make_error("usage", {}, fmt::format("unknown command '{}'", words[0]), suggest(words[0], names))}, std::cerr);
 }
 
 }  // namespace
@@ -45,7 +47,8 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     std::cerr << "error: out of memory\n";
   } catch (const std::exception& e) {
-    std::cerr << "error: " << e.what() << "\nhelp: this is a fault of Plumbline; please report it with the input that shows it\n";
+    std::cerr << "error: " << e.what()
+              << "\nhelp: this is a fault of Plumbline; please report it with the input that shows it\n";
   }
   return plumbline::cli::kCannotSay;
 }

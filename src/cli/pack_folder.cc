@@ -11,7 +11,8 @@ namespace {
 namespace fs = std::filesystem;
 
 Diagnostic unwritable(const std::string& path, const std::string& why) {
-  return make_error("unwritable", {}, fmt::format("cannot write '{}': {}", path, why), "choose another folder with -o, or mend its permissions");
+  return make_error("unwritable", {}, fmt::format("cannot write '{}': {}", path, why),
+                    "choose another folder with -o, or mend its permissions");
 }
 
 bool is_pack(const fs::path& folder) {
@@ -19,14 +20,18 @@ bool is_pack(const fs::path& folder) {
   std::ifstream manifest(folder / "manifest.json");
   std::string head(256, '\0');
   manifest.read(head.data(), static_cast<std::streamsize>(head.size()));
-  return fs::is_directory(folder, error) && head.find("\"plumbline\"") != std::string::npos && head.find("manifest") != std::string::npos;
+  return fs::is_directory(folder, error) && head.find("\"plumbline\"") != std::string::npos &&
+         head.find("manifest") != std::string::npos;
 }
 
 }  // namespace
 
 PackFolder::PackFolder(std::string path) : path_(std::move(path)), partial_(path_ + ".partial") {}
 
-PackFolder::PackFolder(PackFolder&& other) noexcept : path_(std::move(other.path_)), partial_(std::move(other.partial_)), open_(other.open_) { other.open_ = false; }
+PackFolder::PackFolder(PackFolder&& other) noexcept
+    : path_(std::move(other.path_)), partial_(std::move(other.partial_)), open_(other.open_) {
+  other.open_ = false;
+}
 
 PackFolder::~PackFolder() {
   std::error_code error;
@@ -38,7 +43,8 @@ Result<PackFolder> PackFolder::claim(const std::string& path) {
   while (clean.size() > 1 && clean.back() == '/') clean.pop_back();
   std::error_code error;
   if (fs::exists(clean, error) && !is_pack(clean) && !(fs::is_directory(clean, error) && fs::is_empty(clean, error))) {
-    return make_error("not-ours", {}, fmt::format("'{}' exists and was not written by plumbline", clean), "choose another folder with -o, or remove it");
+    return make_error("not-ours", {}, fmt::format("'{}' exists and was not written by plumbline", clean),
+                      "choose another folder with -o, or remove it");
   }
   PackFolder folder(clean);
   fs::remove_all(folder.partial_, error);

@@ -1,5 +1,6 @@
 #pragma once
-// Writing an evidence pack: into OUT.partial, then swapped in; an existing OUT is replaced only if it holds our manifest.
+// Writing an evidence pack: into OUT.partial, then swapped in; an existing OUT is replaced only if it holds our
+// manifest.
 #include <map>
 #include <string>
 

@@ -23,7 +23,8 @@ std::optional<int> parse_arguments(CLI::App& app, const Arguments& arguments, st
     }
     std::string help = fmt::format("plumbline {} --help lists what it takes", app.get_name());
     for (const auto& argument : arguments) {
-      if (argument.starts_with("--") && std::find(flags.begin(), flags.end(), argument.substr(0, argument.find('='))) == flags.end()) {
+      if (argument.starts_with("--") &&
+          std::find(flags.begin(), flags.end(), argument.substr(0, argument.find('='))) == flags.end()) {
         const std::string near = suggest(argument.substr(0, argument.find('=')), flags);
         if (near.starts_with("did you mean")) help = near;
       }

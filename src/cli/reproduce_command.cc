@@ -64,8 +64,10 @@ std::vector<std::string> damaged(const std::string& pack, const Stored& stored) 
 }  // namespace
 
 int reproduce_command(const Arguments& arguments, std::ostream& out, std::ostream& err) {
-  CLI::App app("Makes a stored decision again from its inputs and compares every byte.\n"
-               "Exit code 0 means the same, 1 that something differs.", "reproduce");
+  CLI::App app(
+      "Makes a stored decision again from its inputs and compares every byte.\n"
+      "Exit code 0 means the same, 1 that something differs.",
+      "reproduce");
   std::string pack;
   unsigned threads = 0;
   app.add_option("pack", pack, "folder that decide -o wrote")->required();
@@ -88,10 +90,12 @@ int reproduce_command(const Arguments& arguments, std::ostream& out, std::ostrea
     }
   }
   const std::string verdict = decide::verdict_name(made->decision.verdict);
-  out << fmt::format("verdict {} (stored: {}), {} of {} files equal byte for byte\n", verdict, stored->verdict, equal, stored->files.size());
+  out << fmt::format("verdict {} (stored: {}), {} of {} files equal byte for byte\n", verdict, stored->verdict, equal,
+                     stored->files.size());
   for (const auto& name : different) out << fmt::format("differs: {}\n", name);
   if (stored->instruction_set != instruction_set()) {
-    out << fmt::format("the pack was made on {}, this is {}: bytes may differ, the verdict may not\n", stored->instruction_set, instruction_set());
+    out << fmt::format("the pack was made on {}, this is {}: bytes may differ, the verdict may not\n",
+                       stored->instruction_set, instruction_set());
     return verdict == stored->verdict && broken.empty() ? kYes : kNo;
   }
   return different.empty() && broken.empty() && verdict == stored->verdict ? kYes : kNo;

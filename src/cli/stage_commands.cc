@@ -27,15 +27,20 @@ struct StageOptions {
 /// What a verb prints, from a prepared scenario.
 using Printer = std::function<Result<std::string>(study::Engine&, const study::Prepared&, const StageOptions&)>;
 
-int run_stage(const char* name, const char* description, const Arguments& arguments, std::ostream& out, std::ostream& err, const Printer& print) {
+int run_stage(const char* name, const char* description, const Arguments& arguments, std::ostream& out,
+              std::ostream& err, const Printer& print) {
   CLI::App app(description, name);
   StageOptions options;
-  app.add_option("scenario", options.scenario, "scenario file, or a candidate file (its base with every change applied)")->required();
+  app.add_option("scenario", options.scenario,
+                 "scenario file, or a candidate file (its base with every change applied)")
+      ->required();
   app.add_option("--format", options.format, "text or json")->check(CLI::IsMember({"text", "json"}));
   app.add_option("--threads", options.threads, "threads; 0 = as many as the machine has");
   app.add_option("--seed", options.seed, "seed of the replication that serve shows; 0 = the gate's first");
   app.add_option("--pairs", options.pairs, "replications; 0 = as many as the gate asks");
-  if (app.get_name() == "schedule") app.add_option("--explain", options.explain, "kernel whose time is explained by level and link, and with its loops moved");
+  if (app.get_name() == "schedule")
+    app.add_option("--explain", options.explain,
+                   "kernel whose time is explained by level and link, and with its loops moved");
   if (const auto code = parse_arguments(app, arguments, out, err)) return *code;
   ingest::Library library(find_catalog());
   auto document = read_arm_document(options.scenario, library);
@@ -52,7 +57,8 @@ int run_stage(const char* name, const char* description, const Arguments& argume
 
 decide::Arm replicate(study::Engine& engine, const study::Prepared& prepared, const StageOptions& options) {
   const auto& gate = prepared.scenario->gate;
-  return engine.run({{&prepared, {}, study::judging_seeds(gate, options.pairs > 0 ? options.pairs : gate.pairs)}}).front();
+  return engine.run({{&prepared, {}, study::judging_seeds(gate, options.pairs > 0 ? options.pairs : gate.pairs)}})
+      .front();
 }
 
 std::uint64_t seed_of(const study::Prepared& prepared, const StageOptions& options) {
@@ -76,30 +82,38 @@ Result<std::string> explain(const study::Prepared& prepared, const StageOptions&
         if (std::find(names.begin(), names.end(), kernel.name) == names.end()) names.push_back(kernel.name);
         if (kernel.name != options.explain) continue;
         PL_TRY(auto made, schedule::explain_kernel(kernel, accelerator, levels, bucket.schedule->kernels[k]));
-        explained.push_back({model.name, bucket.batch, bucket.sequence, &kernel, &bucket.schedule->kernels[k], std::move(made)});
+        explained.push_back(
+            {model.name, bucket.batch, bucket.sequence, &kernel, &bucket.schedule->kernels[k], std::move(made)});
       }
     }
   }
   if (explained.empty()) {
-    return make_error("unknown-name", {}, fmt::format("no kernel of the array is called '{}'", options.explain), suggest(options.explain, names));
+    return make_error("unknown-name", {}, fmt::format("no kernel of the array is called '{}'", options.explain),
+                      suggest(options.explain, names));
   }
-  return options.format == "json" ? report::explain_json(prepared, explained) : report::explain_text(prepared, explained);
+  return options.format == "json" ? report::explain_json(prepared, explained)
+                                  : report::explain_text(prepared, explained);
 }
 
 }  // namespace
 
 int ingest_command(const Arguments& arguments, std::ostream& out, std::ostream& err) {
-  return run_stage("ingest", "Reads a scenario with everything it names and shows what was understood.", arguments, out, err,
-                   [](study::Engine&, const study::Prepared& p, const StageOptions& o) { return o.format == "json" ? report::scenario_json(*p.scenario) : report::ingest_text(*p.scenario); });
+  return run_stage("ingest", "Reads a scenario with everything it names and shows what was understood.", arguments, out,
+                   err, [](study::Engine&, const study::Prepared& p, const StageOptions& o) {
+                     return o.format == "json" ? report::scenario_json(*p.scenario) : report::ingest_text(*p.scenario);
+                   });
 }
 
 int lower_command(const Arguments& arguments, std::ostream& out, std::ostream& err) {
-  return run_stage("lower", "Turns the model into kernels and shows each with its alternatives and reasons.", arguments, out, err,
-                   [](study::Engine&, const study::Prepared& p, const StageOptions& o) { return o.format == "json" ? report::kernel_graph_json(p) : report::lower_text(p); });
+  return run_stage("lower", "Turns the model into kernels and shows each with its alternatives and reasons.", arguments,
+                   out, err, [](study::Engine&, const study::Prepared& p, const StageOptions& o) {
+                     return o.format == "json" ? report::kernel_graph_json(p) : report::lower_text(p);
+                   });
 }
 
 int schedule_command(const Arguments& arguments, std::ostream& out, std::ostream& err) {
-  return run_stage("schedule", "Chooses a loop nest for every kernel and shows it, with what stays on chip.", arguments, out, err,
+  return run_stage("schedule", "Chooses a loop nest for every kernel and shows it, with what stays on chip.", arguments,
+                   out, err,
                    [](study::Engine&, const study::Prepared& p, const StageOptions& o) -> Result<std::string> {
                      if (!o.explain.empty()) return explain(p, o);
                      return o.format == "json" ? report::schedule_json(p) : report::schedule_text(p);
@@ -108,31 +122,39 @@ int schedule_command(const Arguments& arguments, std::ostream& out, std::ostream
 
 int execute_command(const Arguments& arguments, std::ostream& out, std::ostream& err) {
   return run_stage("execute", "Costs every compiled shape: cycles by class, bytes, energy.", arguments, out, err,
-                   [](study::Engine&, const study::Prepared& p, const StageOptions& o) { return o.format == "json" ? report::cost_table_json(p) : report::execute_text(p); });
+                   [](study::Engine&, const study::Prepared& p, const StageOptions& o) {
+                     return o.format == "json" ? report::cost_table_json(p) : report::execute_text(p);
+                   });
 }
 
 int serve_command(const Arguments& arguments, std::ostream& out, std::ostream& err) {
-  return run_stage("serve", "Simulates one replication of the traffic and shows latency, batches and loss.", arguments, out, err, [](study::Engine& engine, const study::Prepared& p, const StageOptions& o) {
-    const std::uint64_t seed = seed_of(p, o);
-    const auto arm = engine.run({{&p, {}, {seed}}}).front();
-    return o.format == "json" ? report::run_json(p, arm.runs.front(), seed) : report::serve_text(p, arm.runs.front(), seed);
-  });
+  return run_stage("serve", "Simulates one replication of the traffic and shows latency, batches and loss.", arguments,
+                   out, err, [](study::Engine& engine, const study::Prepared& p, const StageOptions& o) {
+                     const std::uint64_t seed = seed_of(p, o);
+                     const auto arm = engine.run({{&p, {}, {seed}}}).front();
+                     return o.format == "json" ? report::run_json(p, arm.runs.front(), seed)
+                                               : report::serve_text(p, arm.runs.front(), seed);
+                   });
 }
 
 int validate_command(const Arguments& arguments, std::ostream& out, std::ostream& err) {
-  return run_stage("validate", "Replicates the run and shows every metric per slice, the limits and the invariants.", arguments, out, err,
-                   [](study::Engine& engine, const study::Prepared& p, const StageOptions& o) {
+  return run_stage("validate", "Replicates the run and shows every metric per slice, the limits and the invariants.",
+                   arguments, out, err, [](study::Engine& engine, const study::Prepared& p, const StageOptions& o) {
                      const auto arm = replicate(engine, p, o);
-                     return o.format == "json" ? report::evidence_json(arm) : report::validate_text(arm, study::pre_flight(p, arm));
+                     return o.format == "json" ? report::evidence_json(arm)
+                                               : report::validate_text(arm, study::pre_flight(p, arm));
                    });
 }
 
 int run_command(const Arguments& arguments, std::ostream& out, std::ostream& err) {
-  return run_stage("run", "Runs one scenario through every stage.", arguments, out, err, [](study::Engine& engine, const study::Prepared& p, const StageOptions& o) {
-    const auto arm = replicate(engine, p, o);
-    if (o.format == "json") return report::evidence_json(arm);
-    return report::ingest_text(*p.scenario) + "\n" + report::execute_text(p) + "\n" + report::serve_text(p, arm.runs.front(), seed_of(p, o)) + "\n" + report::validate_text(arm, study::pre_flight(p, arm));
-  });
+  return run_stage("run", "Runs one scenario through every stage.", arguments, out, err,
+                   [](study::Engine& engine, const study::Prepared& p, const StageOptions& o) {
+                     const auto arm = replicate(engine, p, o);
+                     if (o.format == "json") return report::evidence_json(arm);
+                     return report::ingest_text(*p.scenario) + "\n" + report::execute_text(p) + "\n" +
+                            report::serve_text(p, arm.runs.front(), seed_of(p, o)) + "\n" +
+                            report::validate_text(arm, study::pre_flight(p, arm));
+                   });
 }
 
 }  // namespace plumbline::cli

@@ -35,7 +35,8 @@ Tally not_built(std::int64_t cases, const char* engine) {
 }
 
 bool is_scalesim(const Json& d) {
-  return d.contains("README") && d.contains("cases") && d["cases"].is_array() && !d["cases"].empty() && d["cases"][0].is_object() && d["cases"][0].contains("dataflow") && d["cases"][0].contains("rows");
+  return d.contains("README") && d.contains("cases") && d["cases"].is_array() && !d["cases"].empty() &&
+         d["cases"][0].is_object() && d["cases"][0].contains("dataflow") && d["cases"][0].contains("rows");
 }
 
 std::int64_t count_in(const Json& d, const char* key) {
@@ -56,23 +57,44 @@ constexpr Kind kKinds[] = {
        PL_TRY(const auto outcome, schedule::verify_timeloop(d));
        return tally(outcome);
      }},
-    {"format vectors", numerics::is_format_vectors, [](const Json& d) -> Result<Tally> { return tally(numerics::verify_format_vectors(d)); }},
-    {"MX vectors", numerics::is_mx_vectors, [](const Json& d) -> Result<Tally> { return tally(numerics::verify_mx_vectors(d)); }},
-    {"tensor-core vectors", numerics::is_tensor_core_vectors, [](const Json& d) -> Result<Tally> { return tally(numerics::verify_tensor_core(d)); }},
-    {"SCALE-Sim cases", is_scalesim, [](const Json& d) -> Result<Tally> { return not_built(count_in(d, "cases") + count_in(d, "network_layers"), "the cycle-level array model"); }},
+    {"format vectors", numerics::is_format_vectors,
+     [](const Json& d) -> Result<Tally> { return tally(numerics::verify_format_vectors(d)); }},
+    {"MX vectors", numerics::is_mx_vectors,
+     [](const Json& d) -> Result<Tally> { return tally(numerics::verify_mx_vectors(d)); }},
+    {"tensor-core vectors", numerics::is_tensor_core_vectors,
+     [](const Json& d) -> Result<Tally> { return tally(numerics::verify_tensor_core(d)); }},
+    {"SCALE-Sim cases", is_scalesim,
+     [](const Json& d) -> Result<Tally> {
+       return not_built(count_in(d, "cases") + count_in(d, "network_layers"), "the cycle-level array model");
+     }},
     {"closed forms", [](const Json& d) { return d.contains("kind") && d["kind"] == "closed_forms"; },
-     [](const Json& d) -> Result<Tally> { return not_built(std::max<std::int64_t>(1, count_in(d, "cases")), "the power and queueing models"); }},
-    {"published points", [](const Json& d) { return d.contains("points") && d["points"].is_array() && !d["points"].empty() && d["points"][0].is_object() && d["points"][0].contains("status"); },
+     [](const Json& d) -> Result<Tally> {
+       return not_built(std::max<std::int64_t>(1, count_in(d, "cases")), "the power and queueing models");
+     }},
+    {"published points",
+     [](const Json& d) {
+       return d.contains("points") && d["points"].is_array() && !d["points"].empty() && d["points"][0].is_object() &&
+              d["points"][0].contains("status");
+     },
      [](const Json& d) -> Result<Tally> { return not_built(count_in(d, "points"), "validation scenarios"); }},
-    {"energy tables", [](const Json& d) { return d.contains("entries") && d.contains("sources") && d["entries"].is_array() && !d["entries"].empty() && d["entries"][0].is_object() && d["entries"][0].contains("op"); },
-     [](const Json& d) -> Result<Tally> { return Tally{0, 0, count_in(d, "entries"), {"skipped: an energy table is a source for catalog/energy, not a test"}}; }},
+    {"energy tables",
+     [](const Json& d) {
+       return d.contains("entries") && d.contains("sources") && d["entries"].is_array() && !d["entries"].empty() &&
+              d["entries"][0].is_object() && d["entries"][0].contains("op");
+     },
+     [](const Json& d) -> Result<Tally> {
+       return Tally{
+           0, 0, count_in(d, "entries"), {"skipped: an energy table is a source for catalog/energy, not a test"}};
+     }},
 };
 
 }  // namespace
 
 int verify_command(const Arguments& arguments, std::ostream& out, std::ostream& err) {
-  CLI::App app("Judges a file of reference answers, recognized by its content, against Plumbline's own.\n"
-               "Exit code 0 means every judged case passed, 1 that one failed or none was judged, 2 an unreadable file.", "verify");
+  CLI::App app(
+      "Judges a file of reference answers, recognized by its content, against Plumbline's own.\n"
+      "Exit code 0 means every judged case passed, 1 that one failed or none was judged, 2 an unreadable file.",
+      "verify");
   std::string path;
   app.add_option("file", path, "reference file (.json)")->required();
   if (const auto code = parse_arguments(app, arguments, out, err)) return *code;
@@ -90,7 +112,9 @@ int verify_command(const Arguments& arguments, std::ostream& out, std::ostream& 
     out << fmt::format("{} passed, {} failed, {} skipped\n", judged->passed, judged->failed, judged->skipped);
     return judged->failed == 0 && judged->passed > 0 ? kYes : kNo;
   }
-  return report_errors({make_error("unknown-document", whole, "a document of no kind of reference answers", "docs/verify.md lists how each kind is recognized")}, err);
+  return report_errors({make_error("unknown-document", whole, "a document of no kind of reference answers",
+                                   "docs/verify.md lists how each kind is recognized")},
+                       err);
 }
 
 }  // namespace plumbline::cli

@@ -14,7 +14,8 @@ constexpr std::uint64_t kMaxWhyBytes = 64U << 20U;
 }  // namespace
 
 int why_command(const Arguments& arguments, std::ostream& out, std::ostream& err) {
-  CLI::App app("Walks from a number of a stored decision down to kernel, loop nest and the line that was written.", "why");
+  CLI::App app("Walks from a number of a stored decision down to kernel, loop nest and the line that was written.",
+               "why");
   std::string pack;
   std::string finding;
   app.add_option("pack", pack, "folder that decide -o wrote")->required();
@@ -35,7 +36,9 @@ int why_command(const Arguments& arguments, std::ostream& out, std::ostream& err
     if (finding.empty()) out << fmt::format("{:<22} {}\n", row.id, row.what);
   }
   if (finding.empty()) return kYes;
-  return report_errors({make_error("unknown-name", {}, fmt::format("the pack has no finding '{}'", finding), suggest(finding, ids))}, err);
+  return report_errors(
+      {make_error("unknown-name", {}, fmt::format("the pack has no finding '{}'", finding), suggest(finding, ids))},
+      err);
 }
 
 }  // namespace plumbline::cli

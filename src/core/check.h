@@ -5,7 +5,7 @@ namespace plumbline {
 [[noreturn]] void check_failed(const char* expression, const char* file, int line);
 }
 
-#define PL_CHECK(condition)                                                 \
-  do {                                                                      \
+#define PL_CHECK(condition)                                                      \
+  do {                                                                           \
     if (!(condition)) ::plumbline::check_failed(#condition, __FILE__, __LINE__); \
   } while (false)

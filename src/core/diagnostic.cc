@@ -98,7 +98,8 @@ std::string render(Diagnostics diagnostics, std::size_t limit) {
 
 namespace {
 
-// Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment): "wiat" is one slip from "wait".
+// Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment): "wiat" is one slip from
+// "wait".
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> above(b.size() + 1);

@@ -61,7 +61,7 @@ using Status = Result<Done>;
   auto name = (expression);                   \
   if (!name.ok()) return name.errors();       \
   target = std::move(name).value()
-#define PL_TRY_STATUS(expression)                                      \
-  do {                                                                 \
+#define PL_TRY_STATUS(expression)                                                  \
+  do {                                                                             \
     if (auto pl_status = (expression); !pl_status.ok()) return pl_status.errors(); \
   } while (false)

@@ -117,8 +117,10 @@ void add_interactions(const EvidenceTable& table, const std::vector<std::vector<
       for (std::size_t mask = 0; mask < v.size(); ++mask) {
         if ((mask & pair) != 0) continue;
         const int size = std::popcount(mask);
-        const double w = factorial(size) * factorial(static_cast<int>(k) - size - 2) / factorial(static_cast<int>(k) - 1);
-        value += w * (mean(v[mask | pair]) - mean(v[mask | std::size_t{1} << i]) - mean(v[mask | std::size_t{1} << j]) + mean(v[mask]));
+        const double w =
+            factorial(size) * factorial(static_cast<int>(k) - size - 2) / factorial(static_cast<int>(k) - 1);
+        value += w * (mean(v[mask | pair]) - mean(v[mask | std::size_t{1} << i]) - mean(v[mask | std::size_t{1} << j]) +
+                      mean(v[mask]));
       }
       out.interactions.push_back({{table.changes[i].id, table.changes[j].id}, value});
     }
@@ -195,11 +197,13 @@ StageWalk walk_stages(const EvidenceTable& table, const Symptom& symptom) {
     const std::string stage = ingest::stage_name(static_cast<ingest::Stage>(s));
     before = with;
     if (low == nullptr || high == nullptr) {
-      out.feedback.push_back(fmt::format("{} has no value: {} cannot be scheduled", stage, coalition_name(table, with)));
+      out.feedback.push_back(
+          fmt::format("{} has no value: {} cannot be scheduled", stage, coalition_name(table, with)));
       continue;
     }
     const auto rows = judge(*low, *high, *metric, slices, gate);
-    const bool harmed = std::any_of(rows.begin(), rows.end(), [](const auto& r) { return r.id.gated && r.verdict == SliceVerdict::harmed; });
+    const bool harmed = std::any_of(rows.begin(), rows.end(),
+                                    [](const auto& r) { return r.id.gated && r.verdict == SliceVerdict::harmed; });
     if (out.first == "none") {
       if (harmed) out.first = stage;
       continue;
@@ -207,8 +211,8 @@ StageWalk walk_stages(const EvidenceTable& table, const Symptom& symptom) {
     const double margin = gate.margin(symptom.metric);
     const auto effect = compare(*low, *high, *metric, symptom.slice, margin, gate.alpha);
     if (!effect.valid || std::abs(effect.harm_mean) <= margin || (effect.ci_low < 0 && effect.ci_high > 0)) continue;
-    out.feedback.push_back(fmt::format("{}, {} by {} ({:+.1f} %)", out.first, effect.harm_mean > 0 ? "amplified" : "relieved", stage,
-                                       effect.change_percent));
+    out.feedback.push_back(fmt::format("{}, {} by {} ({:+.1f} %)", out.first,
+                                       effect.harm_mean > 0 ? "amplified" : "relieved", stage, effect.change_percent));
   }
   return out;
 }

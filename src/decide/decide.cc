@@ -26,9 +26,11 @@ Triage triage_of(const EvidenceTable& table) {
   using execute::CycleClass;
   const auto occupancy = [](const Arm& a) { return share_of(a, {CycleClass::useful}); };
   const auto stall = [](const Arm& a) {
-    return share_of(a, {CycleClass::weight_wait, CycleClass::feeder, CycleClass::psum_drain, CycleClass::sram, CycleClass::noc, CycleClass::dram, CycleClass::preload_exposed});
+    return share_of(a, {CycleClass::weight_wait, CycleClass::feeder, CycleClass::psum_drain, CycleClass::sram,
+                        CycleClass::noc, CycleClass::dram, CycleClass::preload_exposed});
   };
-  Triage out{occupancy(table.baseline), occupancy(table.candidate), stall(table.baseline), stall(table.candidate), {}, {}};
+  Triage out{
+      occupancy(table.baseline), occupancy(table.candidate), stall(table.baseline), stall(table.candidate), {}, {}};
   // A change of two points in the share of cycles is what separates "down" from noise here.
   constexpr double kShift = 0.02;
   const bool lower = out.candidate_occupancy < out.baseline_occupancy - kShift;
@@ -38,7 +40,9 @@ Triage triage_of(const EvidenceTable& table) {
     out.first = "locality and scheduling fixes first";
   } else if (!lower && !stalled) {
     out.quadrant = "occupancy held, memory stalls held";
-    out.first = "movement and batching fixes first: the array is as busy as before, so look at what is moved and how batches form";
+    out.first =
+        "movement and batching fixes first: the array is as busy as before, so look at what is moved and how batches "
+        "form";
   } else if (lower) {
     out.quadrant = "occupancy down, memory stalls held";
     out.first = "padding, mapping and queueing fixes first";
@@ -49,7 +53,8 @@ Triage triage_of(const EvidenceTable& table) {
   return out;
 }
 
-std::vector<Hypothesis> hypotheses_of(const EvidenceTable& table, const Symptom& symptom, const std::optional<Attribution>& attribution) {
+std::vector<Hypothesis> hypotheses_of(const EvidenceTable& table, const Symptom& symptom,
+                                      const std::optional<Attribution>& attribution) {
   std::vector<Hypothesis> out;
   const std::string where = symptom.slice.name();
   for (std::size_t i = 0; i < table.changes.size(); ++i) {
@@ -110,13 +115,19 @@ std::vector<Guardrail> guardrails_of(const EvidenceTable& table, const Decision&
   for (const auto& row : decision.slices) {
     if (row.id.profile != "all" || row.id.layer_class != "all" || !row.paired.valid) continue;
     const double margin = scenario.gate.margin(row.metric);
-    const double threshold = decision.better == "lower" ? row.paired.baseline * (1 + margin) : row.paired.baseline * (1 - margin);
-    out.push_back({fmt::format("{} under {} load", row.metric, row.id.load),
-                   fmt::format("{} {} (baseline {} and its margin)", decision.better == "lower" ? "at most" : "at least", human(threshold, decision.unit), human(row.paired.baseline, decision.unit)),
-                   row.id.load == "burst" ? window : "any 60 s", action});
+    const double threshold =
+        decision.better == "lower" ? row.paired.baseline * (1 + margin) : row.paired.baseline * (1 - margin);
+    out.push_back(
+        {fmt::format("{} under {} load", row.metric, row.id.load),
+         fmt::format("{} {} (baseline {} and its margin)", decision.better == "lower" ? "at most" : "at least",
+                     human(threshold, decision.unit), human(row.paired.baseline, decision.unit)),
+         row.id.load == "burst" ? window : "any 60 s", action});
   }
   for (const auto& limit : decision.sla_candidate) {
-    out.push_back({limit.name, fmt::format("at most {}", limit.unit == "s" ? human(limit.limit, "s") : fmt::format("{:.3g} %", 100 * limit.limit)), window, action});
+    out.push_back({limit.name,
+                   fmt::format("at most {}", limit.unit == "s" ? human(limit.limit, "s")
+                                                               : fmt::format("{:.3g} %", 100 * limit.limit)),
+                   window, action});
   }
   return out;
 }
@@ -158,7 +169,8 @@ Decision decide(const EvidenceTable& table) {
   out.symptom = find_symptom(table.baseline, table.candidate);
   const auto* symptom_metric = validate::find_metric(out.symptom.metric);
   if (out.symptom.harmful && symptom_metric != nullptr) {
-    out.symptom_paired = compare(table.baseline, table.candidate, *symptom_metric, out.symptom.slice, scenario.gate.margin(out.symptom.metric), scenario.gate.alpha);
+    out.symptom_paired = compare(table.baseline, table.candidate, *symptom_metric, out.symptom.slice,
+                                 scenario.gate.margin(out.symptom.metric), scenario.gate.alpha);
     out.symptom_attribution = attribute(table, *symptom_metric, out.symptom.slice);
   }
   const auto walk = walk_stages(table, out.symptom);
@@ -175,7 +187,9 @@ Decision decide(const EvidenceTable& table) {
   auto mechanism = find_mechanism(table, out.symptom);
   out.mechanism = std::move(mechanism.mechanism);
   out.bottleneck = std::move(mechanism.bottleneck);
-  out.hypotheses = hypotheses_of(table, out.symptom, out.symptom_attribution ? out.symptom_attribution : std::optional<Attribution>(out.attribution));
+  out.hypotheses =
+      hypotheses_of(table, out.symptom,
+                    out.symptom_attribution ? out.symptom_attribution : std::optional<Attribution>(out.attribution));
   auto choice = choose_fix(table, out.symptom, out.guards);
   out.fix = std::move(choice.fix);
   out.fix_why = std::move(choice.why);

@@ -111,7 +111,8 @@ EvidenceTable make_table() {
   t.changes = {change("wait", ingest::Stage::serve), change("tiles", ingest::Stage::schedule)};
   t.baseline_path = "b.yaml";
   t.candidate_path = "c.yaml";
-  for (std::uint32_t mask = 0; mask < 4; ++mask) t.coalitions.push_back({mask, make_arm("c" + std::to_string(mask), coalition_bytes(mask))});
+  for (std::uint32_t mask = 0; mask < 4; ++mask)
+    t.coalitions.push_back({mask, make_arm("c" + std::to_string(mask), coalition_bytes(mask))});
   t.baseline = t.coalitions[0].arm;
   t.candidate = t.coalitions[3].arm;
   t.predictions.resize(2);
@@ -217,7 +218,11 @@ TEST(Evidence, EachFieldFlipsWithItsCause) {
   };
   const Case cases[] = {
       {0, [](EvidenceTable& t) { t.timeline = false; }},
-      {1, [](EvidenceTable& t) { for (auto& run : t.candidate.runs) for (auto& s : run.margins) s.completed = 0; }},
+      {1,
+       [](EvidenceTable& t) {
+         for (auto& run : t.candidate.runs)
+           for (auto& s : run.margins) s.completed = 0;
+       }},
       {2, [](EvidenceTable& t) { t.candidate.runs[3].invariants[0].holds = false; }},
       {3, [](EvidenceTable& t) { t.preflight.junction_limit.reset(); }},
       {4, [](EvidenceTable& t) { t.candidate.hash.clear(); }},
@@ -337,7 +342,8 @@ TEST(Fixes, ABaselineThatMissesItsLimitsStillGetsItsRegressionMended) {
   t.fresh_baseline = t.baseline;
   t.fresh_candidate = t.candidate;
   t.fixes = {trial("gentle", 1, 1)};
-  for (Arm* arm : {&t.baseline, &t.candidate, &t.fresh_baseline, &t.fresh_candidate, &t.fixes[0].ranking, &t.fixes[0].judged}) {
+  for (Arm* arm :
+       {&t.baseline, &t.candidate, &t.fresh_baseline, &t.fresh_candidate, &t.fixes[0].ranking, &t.fixes[0].judged}) {
     auto scenario = std::make_shared<ingest::Scenario>(*arm->scenario);
     scenario->targets.p95 = Nanoseconds(1000);
     arm->scenario = scenario;

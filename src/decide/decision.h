@@ -13,10 +13,10 @@ enum class Verdict : std::uint8_t { release, release_with_guardrails, hold, roll
 [[nodiscard]] const char* verdict_name(Verdict verdict);
 
 struct Quality {
-  std::string how;     ///< identity | measured | absent
+  std::string how;  ///< identity | measured | absent
   std::string detail;
   bool satisfied = false;
-  std::string proof;   ///< SHA-256 of what makes it identical; empty otherwise
+  std::string proof;  ///< SHA-256 of what makes it identical; empty otherwise
 };
 
 struct Share {
@@ -58,8 +58,8 @@ struct ReliefResult {
 
 struct Mechanism {
   bool identified = false;
-  std::string resource;   ///< what closes the gap
-  std::string sentence;   ///< in plain words
+  std::string resource;  ///< what closes the gap
+  std::string sentence;  ///< in plain words
   std::vector<ReliefResult> relief;
 };
 
@@ -75,7 +75,7 @@ struct Hypothesis {
   std::optional<double> predicted;  ///< change of the symptom metric, in its unit
   std::string predicted_why;
   std::optional<double> measured;
-  std::string verdict;              ///< confirmed | refuted | not predicted
+  std::string verdict;  ///< confirmed | refuted | not predicted
 };
 
 struct EvidenceRow {
@@ -135,12 +135,12 @@ struct Guard {
 };
 
 struct Triage {
-  double baseline_occupancy = 0;   ///< useful share of busy cycles
+  double baseline_occupancy = 0;  ///< useful share of busy cycles
   double candidate_occupancy = 0;
-  double baseline_stall = 0;       ///< memory-stall share of busy cycles
+  double baseline_stall = 0;  ///< memory-stall share of busy cycles
   double candidate_stall = 0;
   std::string quadrant;
-  std::string first;               ///< what to try first
+  std::string first;  ///< what to try first
 };
 
 struct Decision {
@@ -149,7 +149,7 @@ struct Decision {
   std::string metric;
   std::string unit;
   std::string better;
-  Paired headline;                ///< the metric over all requests
+  Paired headline;  ///< the metric over all requests
   double margin = 0;
   std::vector<Limit> sla_baseline;
   std::vector<Limit> sla_candidate;
@@ -165,12 +165,12 @@ struct Decision {
   Triage triage;
   Bottleneck bottleneck;
   Mechanism mechanism;
-  Attribution attribution;                 ///< of the headline
+  Attribution attribution;  ///< of the headline
   std::optional<Attribution> symptom_attribution;
   std::vector<Hypothesis> hypotheses;
   std::vector<EvidenceRow> evidence_matrix;
   std::optional<Fix> fix;
-  std::string fix_why;                     ///< why there is none
+  std::string fix_why;  ///< why there is none
   std::vector<RejectedFix> rejected_fixes;
   std::vector<Guardrail> rollout_guardrails;
   std::vector<Guard> guards;
@@ -189,7 +189,8 @@ struct Decision {
 /// The worst harmed gated slice of the scenario's metric; else a missed limit; else nothing harmful.
 [[nodiscard]] Symptom find_symptom(const Arm& baseline, const Arm& candidate);
 /// Shapley values of the changes for a metric on a slice.
-[[nodiscard]] Attribution attribute(const EvidenceTable& table, const validate::MetricRow& metric, const SliceId& slice);
+[[nodiscard]] Attribution attribute(const EvidenceTable& table, const validate::MetricRow& metric,
+                                    const SliceId& slice);
 /// Index of the change with the largest share of the harm; nothing when no change harms.
 [[nodiscard]] std::optional<std::size_t> guilty_change(const EvidenceTable& table, const Symptom& symptom);
 /// How much of the gap each relief closes.

@@ -38,10 +38,10 @@ enum class ReliefKind : std::uint8_t { rate, capacity, constraint, policy };
 
 /// One resource relieved in both arms.
 struct Relief {
-  std::string resource;   ///< "accumulator capacity", "sram read", "batches" …
+  std::string resource;  ///< "accumulator capacity", "sram read", "batches" …
   ReliefKind kind = ReliefKind::rate;
   bool remapped = false;
-  bool frozen = false;    ///< replayed with each arm's own recorded batches
+  bool frozen = false;           ///< replayed with each arm's own recorded batches
   bool restores_change = false;  ///< it merely restores a changed key: attribution, no mechanism
   std::string bottleneck;        ///< class it stands for
   Arm baseline;
@@ -57,8 +57,8 @@ struct FixTrial {
   std::string owner;
   ingest::Stage stage = ingest::Stage::serve;
   ingest::Value patch;
-  int tier = 0;  ///< 0 leaves the release's changes alone, 1 narrows the guilty one, 2 undoes it
-  bool same_as_undo = false;  ///< its cost table and serving equal those without the guilty change
+  int tier = 0;                     ///< 0 leaves the release's changes alone, 1 narrows the guilty one, 2 undoes it
+  bool same_as_undo = false;        ///< its cost table and serving equal those without the guilty change
   std::optional<double> predicted;  ///< symptom metric from the cost table over the candidate's recorded batches
   std::string predicted_why;        ///< why there is no prediction
   Arm ranking;                      ///< on the ranking seeds

@@ -9,7 +9,8 @@ namespace plumbline::decide {
 namespace {
 
 bool ran(const EvidenceTable& table, const std::string& command) {
-  return std::any_of(table.commands.begin(), table.commands.end(), [&](const CommandRun& c) { return c.command == command; });
+  return std::any_of(table.commands.begin(), table.commands.end(),
+                     [&](const CommandRun& c) { return c.command == command; });
 }
 
 double busy_share(const Arm& arm) {
@@ -37,8 +38,9 @@ EvidenceRow timeline_row(const EvidenceTable& t) {
   row.evidence = "occupancy and timeline";
   row.present = t.timeline && t.candidate.ok();
   if (row.present) {
-    row.shows = fmt::format("the device is busy {:.1f} % of the time against {:.1f} % before; {:.2f} requests a batch against {:.2f}", 100 * busy_share(t.candidate), 100 * busy_share(t.baseline),
-                            per_batch(t.candidate), per_batch(t.baseline));
+    row.shows = fmt::format(
+        "the device is busy {:.1f} % of the time against {:.1f} % before; {:.2f} requests a batch against {:.2f}",
+        100 * busy_share(t.candidate), 100 * busy_share(t.baseline), per_batch(t.candidate), per_batch(t.baseline));
   }
   row.does_not_prove = "the root cause";
   row.next_action = fmt::format("plumbline schedule {} --format json", t.candidate_path);
@@ -55,7 +57,9 @@ EvidenceRow bandwidth_row(const EvidenceTable& t) {
   const auto b = t.candidate.ok() ? compare(t.baseline, t.candidate, *off_chip, all, 0, 0.05) : Paired{};
   row.present = a.valid && b.valid;
   if (row.present) {
-    row.shows = fmt::format("weights move {:.2f} MB off the array per inference ({:+.1f} %) and {:.2f} MB off chip ({:+.1f} %)", a.candidate * 1e-6, a.change_percent, b.candidate * 1e-6, b.change_percent);
+    row.shows =
+        fmt::format("weights move {:.2f} MB off the array per inference ({:+.1f} %) and {:.2f} MB off chip ({:+.1f} %)",
+                    a.candidate * 1e-6, a.change_percent, b.candidate * 1e-6, b.change_percent);
   }
   row.does_not_prove = "the effect on the model's quality";
   row.next_action = fmt::format("plumbline validate {} --format json", t.candidate_path);
@@ -68,11 +72,15 @@ EvidenceRow counters_row(const EvidenceTable& t) {
   const bool coalitions = !t.coalitions.empty() && t.predictions.size() == t.changes.size();
   row.present = coalitions && t.candidate.ok() &&
                 std::all_of(t.candidate.runs.begin(), t.candidate.runs.end(), [](const auto& run) {
-                  return !run.invariants.empty() && std::all_of(run.invariants.begin(), run.invariants.end(), [](const auto& i) { return i.holds; });
+                  return !run.invariants.empty() && std::all_of(run.invariants.begin(), run.invariants.end(),
+                                                                [](const auto& i) { return i.holds; });
                 });
   if (row.present) {
-    row.shows = fmt::format("byte, stall and energy counters add up exactly in {} runs, and {} of {} subsets of the changes were run", t.baseline.runs.size() + t.candidate.runs.size(),
-                            std::count_if(t.coalitions.begin(), t.coalitions.end(), [](const auto& c) { return c.arm.ok(); }), t.coalitions.size());
+    row.shows = fmt::format(
+        "byte, stall and energy counters add up exactly in {} runs, and {} of {} subsets of the changes were run",
+        t.baseline.runs.size() + t.candidate.runs.size(),
+        std::count_if(t.coalitions.begin(), t.coalitions.end(), [](const auto& c) { return c.arm.ok(); }),
+        t.coalitions.size());
   }
   row.does_not_prove = "that the rollout is safe";
   row.next_action = fmt::format("plumbline decide {} {} --pairs 24", t.baseline_path, t.candidate_path);
@@ -86,7 +94,9 @@ EvidenceRow power_row(const EvidenceTable& t) {
   if (row.present) {
     const auto* energy = validate::find_metric("energy_per_inference");
     const auto e = compare(t.baseline, t.candidate, *energy, {"all", "all", "all", "all", false}, 0, 0.05);
-    row.shows = fmt::format("{:.1f} mJ per inference ({:+.1f} %); {:.1f} degC in steady state at the busiest power, limit {:.1f} degC", e.candidate * 1e3, e.change_percent, t.preflight.junction_celsius, *t.preflight.junction_limit);
+    row.shows = fmt::format(
+        "{:.1f} mJ per inference ({:+.1f} %); {:.1f} degC in steady state at the busiest power, limit {:.1f} degC",
+        e.candidate * 1e3, e.change_percent, t.preflight.junction_celsius, *t.preflight.junction_limit);
   }
   row.does_not_prove = "that the results are correct";
   row.next_action = fmt::format("plumbline run {} --format json", t.candidate_path);
@@ -98,10 +108,12 @@ EvidenceRow pack_row(const EvidenceTable& t) {
   row.evidence = "before/after scenario pack";
   row.present = !t.baseline.hash.empty() && !t.candidate.hash.empty();
   if (row.present) {
-    row.shows = fmt::format("both arms are stored by content ({} and {}), {} changes apart", t.baseline.hash.substr(0, 12), t.candidate.hash.substr(0, 12), t.changes.size());
+    row.shows = fmt::format("both arms are stored by content ({} and {}), {} changes apart",
+                            t.baseline.hash.substr(0, 12), t.candidate.hash.substr(0, 12), t.changes.size());
   }
   row.does_not_prove = "stability in the long tail";
-  row.next_action = fmt::format("plumbline decide {} {} --pairs 60 -o out/more-pairs", t.baseline_path, t.candidate_path);
+  row.next_action =
+      fmt::format("plumbline decide {} {} --pairs 60 -o out/more-pairs", t.baseline_path, t.candidate_path);
   return row;
 }
 
@@ -110,7 +122,11 @@ struct Kind {
   EvidenceRow (*row)(const EvidenceTable&);
 };
 
-constexpr Kind kKinds[] = {{"timeline", timeline_row}, {"bandwidth", bandwidth_row}, {"counters", counters_row}, {"thermal_power", power_row}, {"scenario_pack", pack_row}};
+constexpr Kind kKinds[] = {{"timeline", timeline_row},
+                           {"bandwidth", bandwidth_row},
+                           {"counters", counters_row},
+                           {"thermal_power", power_row},
+                           {"scenario_pack", pack_row}};
 
 }  // namespace
 
@@ -127,7 +143,8 @@ EvidenceMatrix evidence_matrix(const EvidenceTable& table) {
     EvidenceRow row = kind.row(table);
     row.ran = ran(table, row.next_action);
     if (std::find(required.begin(), required.end(), kind.name) != required.end()) {
-      out.guards.push_back({fmt::format("evidence: {}", row.evidence), row.present, row.present ? "present" : "required by the gate and absent", true});
+      out.guards.push_back({fmt::format("evidence: {}", row.evidence), row.present,
+                            row.present ? "present" : "required by the gate and absent", true});
     }
     out.rows.push_back(std::move(row));
   }

@@ -1,4 +1,6 @@
 // Which fix wins: what it recovers, what it touches, whom it harms.
+#include "decide/fixes.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include <tuple>
 
 #include "decide/decision.h"
-#include "decide/fixes.h"
 #include "validate/statistics.h"
 
 namespace plumbline::decide {
@@ -56,12 +57,15 @@ Screen screen(const EvidenceTable& table, const FixTrial& trial, const Symptom& 
   out.recovers = got.percent;
   const auto* metric = validate::find_metric(symptom.metric);
   if (got.valid && got.percent < 0) {
-    const auto worse = compare(table.candidate, trial.ranking, *metric, symptom.slice, gate.margin(symptom.metric), gate.alpha);
-    out.why = fmt::format("it makes the regression worse: {} {:+.1f} % against the candidate in {}", symptom.metric, worse.change_percent, symptom.slice.name());
+    const auto worse =
+        compare(table.candidate, trial.ranking, *metric, symptom.slice, gate.margin(symptom.metric), gate.alpha);
+    out.why = fmt::format("it makes the regression worse: {} {:+.1f} % against the candidate in {}", symptom.metric,
+                          worse.change_percent, symptom.slice.name());
     return out;
   }
   if (!got.valid || got.percent < 100 * gate.recovery) {
-    out.why = fmt::format("it recovers {:.0f} % of the regression; {:.0f} % is needed", got.percent, 100 * gate.recovery);
+    out.why =
+        fmt::format("it recovers {:.0f} % of the regression; {:.0f} % is needed", got.percent, 100 * gate.recovery);
     return out;
   }
   const auto before = limits(table.baseline, gate.alpha);
@@ -71,7 +75,8 @@ Screen screen(const EvidenceTable& table, const FixTrial& trial, const Symptom& 
     if (limit.measured && limit.value <= limit.limit) continue;
     // A limit the baseline misses by itself is no fault of the fix, unless it makes it worse.
     if (limit.measured && !before[i].met && limit.value <= before[i].value * (1 + gate.default_margin)) continue;
-    out.why = fmt::format("it recovers {:.0f} %, but {} rises to {:.4g} {} over the limit {:.4g}", got.percent, limit.name, limit.value, limit.unit, limit.limit);
+    out.why = fmt::format("it recovers {:.0f} %, but {} rises to {:.4g} {} over the limit {:.4g}", got.percent,
+                          limit.name, limit.value, limit.unit, limit.limit);
     return out;
   }
   std::vector<SliceId> gated;
@@ -80,9 +85,11 @@ Screen screen(const EvidenceTable& table, const FixTrial& trial, const Symptom& 
   }
   const auto* gated_metric = validate::find_metric(table.baseline.scenario->metric.name);
   for (const auto& id : gated) {
-    const auto paired = compare(table.baseline, trial.ranking, *gated_metric, id, gate.margin(std::string(gated_metric->name)), gate.alpha);
+    const auto paired = compare(table.baseline, trial.ranking, *gated_metric, id,
+                                gate.margin(std::string(gated_metric->name)), gate.alpha);
     if (paired.valid && paired.harm_mean <= gate.margin(std::string(gated_metric->name))) continue;
-    out.why = fmt::format("it recovers {:.0f} % there, but leaves {} worse by {:.1f} % in {}", got.percent, gated_metric->name, 100 * paired.harm_mean, id.name());
+    out.why = fmt::format("it recovers {:.0f} % there, but leaves {} worse by {:.1f} % in {}", got.percent,
+                          gated_metric->name, 100 * paired.harm_mean, id.name());
     return out;
   }
   out.passes = true;
@@ -143,7 +150,9 @@ Fix describe(const EvidenceTable& table, const FixTrial& trial, const Judgement&
   if (out.is_fallback) {
     out.note = "nothing gentler recovers enough on every slice, so the fix is to undo the guilty change";
   } else if (trial.same_as_undo) {
-    out.note = "on the shapes compiled here this costs the same as undoing the guilty change; the change stays in force for what it does not harm";
+    out.note =
+        "on the shapes compiled here this costs the same as undoing the guilty change; the change stays in force for "
+        "what it does not harm";
   } else if (trial.tier == 1) {
     out.note = "it narrows the guilty change and leaves the rest of the release as it is";
   } else {
@@ -154,7 +163,9 @@ Fix describe(const EvidenceTable& table, const FixTrial& trial, const Judgement&
 
 // Every gated slice passes, whatever the limits say.
 bool unharmed(const Judgement& judged) {
-  return judged.quality.satisfied && std::all_of(judged.slices.begin(), judged.slices.end(), [](const SliceJudgement& row) { return !row.id.gated || row.verdict == SliceVerdict::pass; });
+  return judged.quality.satisfied &&
+         std::all_of(judged.slices.begin(), judged.slices.end(),
+                     [](const SliceJudgement& row) { return !row.id.gated || row.verdict == SliceVerdict::pass; });
 }
 
 }  // namespace
@@ -179,7 +190,8 @@ FixChoice choose_fix(const EvidenceTable& table, const Symptom& symptom, const s
         chosen = &trial;
         out.fix = describe(table, trial, judged, symptom);
       } else {
-        failed[i] = fmt::format("it passes too, but '{}' is smaller or leaves more of the release in place", chosen->id);
+        failed[i] =
+            fmt::format("it passes too, but '{}' is smaller or leaves more of the release in place", chosen->id);
       }
     } else if (chosen == nullptr && baseline_misses && unharmed(judged)) {
       chosen = &trial;

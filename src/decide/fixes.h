@@ -14,6 +14,7 @@ struct FixChoice {
 };
 
 /// The first finalist whose fresh-seed judgement releases; everything else with its reason.
-[[nodiscard]] FixChoice choose_fix(const EvidenceTable& table, const Symptom& symptom, const std::vector<Guard>& guards);
+[[nodiscard]] FixChoice choose_fix(const EvidenceTable& table, const Symptom& symptom,
+                                   const std::vector<Guard>& guards);
 
 }  // namespace plumbline::decide

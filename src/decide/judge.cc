@@ -34,7 +34,8 @@ std::optional<std::size_t> find_name(const std::vector<std::string>& names, cons
 
 std::vector<std::string> families(const Arm& arm) {
   std::vector<std::string> out;
-  for (const auto& model : arm.scenario->models) out.push_back(arm.scenario->models.size() == 1 ? model.family : model.family + ":" + model.name);
+  for (const auto& model : arm.scenario->models)
+    out.push_back(arm.scenario->models.size() == 1 ? model.family : model.family + ":" + model.name);
   return out;
 }
 
@@ -108,7 +109,9 @@ Paired compare(const Arm& baseline, const Arm& candidate, const validate::Metric
   const double sign = metric.lower_is_better ? 1.0 : -1.0;
   // Relative to the baseline mean; from nothing to something is an infinite harm, never a pass.
   const double base = std::abs(out.baseline);
-  const auto ratio = [&](double x) { return base > 0 ? x / base : (x == 0 ? 0.0 : std::copysign(std::numeric_limits<double>::infinity(), x)); };
+  const auto ratio = [&](double x) {
+    return base > 0 ? x / base : (x == 0 ? 0.0 : std::copysign(std::numeric_limits<double>::infinity(), x));
+  };
   out.change_percent = 100 * ratio(interval.mean);
   out.ci_low = 100 * ratio(interval.low);
   out.ci_high = 100 * ratio(interval.high);
@@ -148,7 +151,8 @@ std::vector<SliceJudgement> judge(const Arm& baseline, const Arm& candidate, con
   std::vector<double> p_gated;
   for (const auto& id : slices) {
     if (id.layer_class != "all" && !metric.sliced_by_class) continue;
-    SliceJudgement row{id, std::string(metric.name), compare(baseline, candidate, metric, id, margin, gate.alpha), SliceVerdict::absent};
+    SliceJudgement row{id, std::string(metric.name), compare(baseline, candidate, metric, id, margin, gate.alpha),
+                       SliceVerdict::absent};
     if (id.gated) p_gated.push_back(row.paired.valid ? row.paired.p : 1.0);
     out.push_back(std::move(row));
   }
@@ -161,11 +165,13 @@ std::vector<SliceJudgement> judge(const Arm& baseline, const Arm& candidate, con
       row.verdict = SliceVerdict::harmed;
     } else if (row.paired.harm_upper >= margin) {
       row.verdict = SliceVerdict::undecided;
-      // The interval decides but the exact test cannot yet: its smallest p is 2^-n, and Holm asks for alpha over the slices.
+      // The interval decides but the exact test cannot yet: its smallest p is 2^-n, and Holm asks for alpha over the
+      // slices.
       if (row.paired.pairs_needed == 0) {
         const auto slices_tested = static_cast<double>(std::max<std::size_t>(1, p_gated.size()));
         row.paired.pairs_needed = row.paired.n + 1;
-        while (std::ldexp(slices_tested, -static_cast<int>(row.paired.pairs_needed)) > gate.alpha) ++row.paired.pairs_needed;
+        while (std::ldexp(slices_tested, -static_cast<int>(row.paired.pairs_needed)) > gate.alpha)
+          ++row.paired.pairs_needed;
       }
     } else {
       row.verdict = row.paired.requests < gate.min_slice_requests ? SliceVerdict::thin : SliceVerdict::pass;
@@ -193,8 +199,12 @@ std::vector<Limit> limits(const Arm& arm, double alpha) {
     row.met = row.measured && row.upper <= limit;
     out.push_back(std::move(row));
   };
-  if (targets.p95) add("p95", "s", static_cast<double>(targets.p95->raw()) * 1e-9, [](const validate::Summary& s) { return static_cast<double>(s.all.p95_ns) * 1e-9; });
-  if (targets.p99) add("p99", "s", static_cast<double>(targets.p99->raw()) * 1e-9, [](const validate::Summary& s) { return static_cast<double>(s.all.p99_ns) * 1e-9; });
+  if (targets.p95)
+    add("p95", "s", static_cast<double>(targets.p95->raw()) * 1e-9,
+        [](const validate::Summary& s) { return static_cast<double>(s.all.p95_ns) * 1e-9; });
+  if (targets.p99)
+    add("p99", "s", static_cast<double>(targets.p99->raw()) * 1e-9,
+        [](const validate::Summary& s) { return static_cast<double>(s.all.p99_ns) * 1e-9; });
   if (targets.loss) {
     add("loss", "ratio", *targets.loss, [](const validate::Summary& s) {
       return s.all.offered == 0 ? 0.0 : static_cast<double>(s.all.lost) / static_cast<double>(s.all.offered);

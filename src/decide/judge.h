@@ -16,15 +16,15 @@ enum class SliceVerdict : std::uint8_t { pass, harmed, undecided, thin, absent }
 
 /// Paired comparison of per-seed values; `change` > 0 may be good or bad, harm is oriented.
 struct Paired {
-  double baseline = 0;         ///< mean, in the metric's unit
+  double baseline = 0;  ///< mean, in the metric's unit
   double candidate = 0;
-  double change = 0;           ///< mean paired difference, in the metric's unit
-  double change_percent = 0;   ///< of the baseline mean
-  double ci_low = 0;           ///< two-sided 95 % interval of the mean difference, percent of the baseline mean
+  double change = 0;          ///< mean paired difference, in the metric's unit
+  double change_percent = 0;  ///< of the baseline mean
+  double ci_low = 0;          ///< two-sided 95 % interval of the mean difference, percent of the baseline mean
   double ci_high = 0;
-  double harm_upper = 0;       ///< one-sided upper bound of the harm at 1-alpha, ratio
-  double harm_mean = 0;        ///< oriented: positive is worse, ratio
-  double p = 1;                ///< one-sided exact Wilcoxon for harm
+  double harm_upper = 0;  ///< one-sided upper bound of the harm at 1-alpha, ratio
+  double harm_mean = 0;   ///< oriented: positive is worse, ratio
+  double p = 1;           ///< one-sided exact Wilcoxon for harm
   double sd_percent = 0;
   std::int64_t n = 0;
   std::int64_t pairs_needed = 0;  ///< 0 when decided; -1: more than 10,000
@@ -53,18 +53,20 @@ struct SliceJudgement {
 [[nodiscard]] std::optional<validate::Selector> selector(const Arm& arm, const SliceId& id);
 
 /// Per-seed values; empty optional entries where the metric has no value.
-[[nodiscard]] std::vector<std::optional<double>> values(const Arm& arm, const validate::MetricRow& metric, const SliceId& id);
+[[nodiscard]] std::vector<std::optional<double>> values(const Arm& arm, const validate::MetricRow& metric,
+                                                        const SliceId& id);
 
 /// Pairs two arms on one slice. `margin` and `alpha` as ratios.
-[[nodiscard]] Paired compare(const Arm& baseline, const Arm& candidate, const validate::MetricRow& metric, const SliceId& id,
-                             double margin, double alpha);
+[[nodiscard]] Paired compare(const Arm& baseline, const Arm& candidate, const validate::MetricRow& metric,
+                             const SliceId& id, double margin, double alpha);
 
 /// Every slice of a scenario: gated ones (family × profile × load), their margins, and each layer class within.
 [[nodiscard]] std::vector<SliceId> slices_of(const Arm& arm);
 
 /// Judges the metric on the given slices; Holm runs over the gated ones.
-[[nodiscard]] std::vector<SliceJudgement> judge(const Arm& baseline, const Arm& candidate, const validate::MetricRow& metric,
-                                                const std::vector<SliceId>& slices, const ingest::Gate& gate);
+[[nodiscard]] std::vector<SliceJudgement> judge(const Arm& baseline, const Arm& candidate,
+                                                const validate::MetricRow& metric, const std::vector<SliceId>& slices,
+                                                const ingest::Gate& gate);
 
 /// One limit of the service: measured per seed, gated on the upper bound of its mean.
 struct Limit {

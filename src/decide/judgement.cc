@@ -49,15 +49,19 @@ Quality quality_of(const Arm& baseline, const Arm& arm) {
   const auto& targets = arm.scenario->targets;
   if (targets.quality_absolute) {
     out.how = "absent";
-    out.detail = arm.has_weights ? "an absolute quality target needs a bit-true run of the model, which this version does not make"
-                                 : "an absolute quality target on a model without trained weights cannot be measured";
+    out.detail = arm.has_weights
+                     ? "an absolute quality target needs a bit-true run of the model, which this version does not make"
+                     : "an absolute quality target on a model without trained weights cannot be measured";
     return out;
   }
   if (baseline.numerics_hash == arm.numerics_hash) {
     out.how = "identity";
     out.satisfied = true;
     out.proof = arm.numerics_hash;
-    out.detail = arm.exact ? fmt::format("same model, formats and exact integer sums (longest {} terms, exact below 131,072): every output bit carries over", arm.longest_reduction)
+    out.detail = arm.exact ? fmt::format(
+                                 "same model, formats and exact integer sums (longest {} terms, exact below 131,072): "
+                                 "every output bit carries over",
+                                 arm.longest_reduction)
                            : "same model, formats and reduction order: every output bit carries over";
     return out;
   }
@@ -94,24 +98,36 @@ std::vector<Guard> guards_of(const EvidenceTable& table) {
   for (const auto& limit : limits(table.baseline, scenario.gate.alpha)) {
     if (limit.met) continue;
     sla.holds = false;
-    sla.detail += fmt::format("{}{} upper bound {:.4g} {} is over {:.4g}", sla.detail.empty() ? "" : "; ", limit.name, limit.upper, limit.unit, limit.limit);
+    sla.detail += fmt::format("{}{} upper bound {:.4g} {} is over {:.4g}", sla.detail.empty() ? "" : "; ", limit.name,
+                              limit.upper, limit.unit, limit.limit);
   }
   if (sla.holds) sla.detail = "every limit's upper bound is met before the change";
   out.push_back(std::move(sla));
 
   out.push_back({"production shapes", !scenario.traffic.source.empty(),
-                 scenario.traffic.source.empty() ? "traffic.source is empty: the profile counts as synthetic" : "traffic.source names where the mix was observed", true});
+                 scenario.traffic.source.empty() ? "traffic.source is empty: the profile counts as synthetic"
+                                                 : "traffic.source names where the mix was observed",
+                 true});
   const bool tails = scenario.targets.p95 || scenario.targets.p99;
-  out.push_back({"tail latency", tails, tails ? "p95 or p99 is limited, not only the mean" : "no p95 or p99 limit: an average alone proves nothing about the tail", true});
+  out.push_back({"tail latency", tails,
+                 tails ? "p95 or p99 is limited, not only the mean"
+                       : "no p95 or p99 limit: an average alone proves nothing about the tail",
+                 true});
 
   const auto& flight = table.preflight;
-  out.push_back({"no growing backlog", flight.utilization < 1, fmt::format("the baseline's device is busy {:.1f} % of the time", 100 * flight.utilization), true});
+  out.push_back({"no growing backlog", flight.utilization < 1,
+                 fmt::format("the baseline's device is busy {:.1f} % of the time", 100 * flight.utilization), true});
   if (flight.junction_limit) {
     const bool cool = flight.junction_celsius <= *flight.junction_limit;
-    out.push_back({"steady heat", cool, fmt::format("{:.1f} degC in steady state at the busiest power, limit {:.1f} degC", flight.junction_celsius, *flight.junction_limit), true});
+    out.push_back({"steady heat", cool,
+                   fmt::format("{:.1f} degC in steady state at the busiest power, limit {:.1f} degC",
+                               flight.junction_celsius, *flight.junction_limit),
+                   true});
   }
   out.push_back({"no open items", table.open_items.empty(),
-                 table.open_items.empty() ? "every operator and format is modelled" : fmt::format("{} open items", table.open_items.size()), true});
+                 table.open_items.empty() ? "every operator and format is modelled"
+                                          : fmt::format("{} open items", table.open_items.size()),
+                 true});
   return out;
 }
 
@@ -125,16 +141,21 @@ void judge_slices(const std::vector<SliceJudgement>& rows, Judgement& out, bool&
     switch (row.verdict) {
       case SliceVerdict::harmed:
         harmed = true;
-        out.reasons.push_back(fmt::format("{} is worse by {:.1f} % in {} (95 % interval {:+.1f} to {:+.1f} %, p {:.2g})", row.metric, 100 * p.harm_mean, row.id.name(), p.ci_low, p.ci_high, p.p));
+        out.reasons.push_back(
+            fmt::format("{} is worse by {:.1f} % in {} (95 % interval {:+.1f} to {:+.1f} %, p {:.2g})", row.metric,
+                        100 * p.harm_mean, row.id.name(), p.ci_low, p.ci_high, p.p));
         break;
       case SliceVerdict::undecided:
         open = true;
-        out.reasons.push_back(fmt::format("{} is undecided in {}: {:+.1f} % ({:+.1f} to {:+.1f} %); about {} pairs would decide", row.metric, row.id.name(), p.change_percent, p.ci_low, p.ci_high,
-                                          p.pairs_needed < 0 ? "more than 10,000" : std::to_string(p.pairs_needed)));
+        out.reasons.push_back(
+            fmt::format("{} is undecided in {}: {:+.1f} % ({:+.1f} to {:+.1f} %); about {} pairs would decide",
+                        row.metric, row.id.name(), p.change_percent, p.ci_low, p.ci_high,
+                        p.pairs_needed < 0 ? "more than 10,000" : std::to_string(p.pairs_needed)));
         break;
       case SliceVerdict::thin:
         open = true;
-        out.reasons.push_back(fmt::format("{} has only {} requests in {}, too few to pass alone", row.metric, p.requests, row.id.name()));
+        out.reasons.push_back(
+            fmt::format("{} has only {} requests in {}, too few to pass alone", row.metric, p.requests, row.id.name()));
         break;
       case SliceVerdict::absent:
         open = true;
@@ -146,11 +167,21 @@ void judge_slices(const std::vector<SliceJudgement>& rows, Judgement& out, bool&
   }
 }
 
-// Resource metrics beside the gated one; relative margins on percentiles stay informational (they would need ~50 pairs).
-constexpr std::string_view kAdvisory[] = {"off_array_weight_bytes_per_inference", "off_chip_weight_bytes_per_inference", "off_array_activation_bytes_per_inference",
-                                          "psum_bytes_per_inference", "energy_per_inference", "latency_p50", "latency_p95", "latency_p99", "throughput"};
+// Resource metrics beside the gated one; relative margins on percentiles stay informational (they would need ~50
+// pairs).
+constexpr std::string_view kAdvisory[] = {"off_array_weight_bytes_per_inference",
+                                          "off_chip_weight_bytes_per_inference",
+                                          "off_array_activation_bytes_per_inference",
+                                          "psum_bytes_per_inference",
+                                          "energy_per_inference",
+                                          "latency_p50",
+                                          "latency_p95",
+                                          "latency_p99",
+                                          "throughput"};
 
-bool guards_a_release(std::string_view metric) { return metric == "off_chip_weight_bytes_per_inference" || metric == "energy_per_inference"; }
+bool guards_a_release(std::string_view metric) {
+  return metric == "off_chip_weight_bytes_per_inference" || metric == "energy_per_inference";
+}
 
 }  // namespace
 
@@ -180,7 +211,8 @@ Judgement judge_arm(const Arm& baseline, const Arm& arm, bool live, const std::v
     if (limit.met) continue;
     missed = true;
     exceeded |= limit.value > limit.limit;
-    out.reasons.push_back(fmt::format("{} upper bound {:.4g} {} is over the limit {:.4g}", limit.name, limit.upper, limit.unit, limit.limit));
+    out.reasons.push_back(fmt::format("{} upper bound {:.4g} {} is over the limit {:.4g}", limit.name, limit.upper,
+                                      limit.unit, limit.limit));
   }
   out.quality = quality_of(baseline, arm);
   if (!out.quality.satisfied) out.reasons.push_back("quality: " + out.quality.detail);
@@ -201,7 +233,8 @@ Judgement judge_arm(const Arm& baseline, const Arm& arm, bool live, const std::v
     }
     for (auto& row : judge(baseline, arm, *other, loads, scenario.gate)) {
       if (row.verdict == SliceVerdict::harmed && guards_a_release(name)) {
-        watch.push_back(fmt::format("{} is worse by {:.1f} % under {} load (advisory)", name, 100 * row.paired.harm_mean, row.id.load));
+        watch.push_back(fmt::format("{} is worse by {:.1f} % under {} load (advisory)", name,
+                                    100 * row.paired.harm_mean, row.id.load));
       }
       out.advisory.push_back(std::move(row));
     }
@@ -210,8 +243,10 @@ Judgement judge_arm(const Arm& baseline, const Arm& arm, bool live, const std::v
     out.verdict = live && (harmed || exceeded) ? Verdict::roll_back : Verdict::hold;
   } else {
     out.verdict = watch.empty() ? Verdict::release : Verdict::release_with_guardrails;
-    out.reasons.push_back(fmt::format("{} is within its margin of {:.1f} % on every gated slice, every limit is met, quality {}", scenario.metric.name,
-                                      100 * scenario.gate.margin(scenario.metric.name), out.quality.how == "identity" ? "carries over by identity" : "is measured"));
+    out.reasons.push_back(
+        fmt::format("{} is within its margin of {:.1f} % on every gated slice, every limit is met, quality {}",
+                    scenario.metric.name, 100 * scenario.gate.margin(scenario.metric.name),
+                    out.quality.how == "identity" ? "carries over by identity" : "is measured"));
   }
   out.reasons.insert(out.reasons.end(), watch.begin(), watch.end());
   return out;

@@ -1,4 +1,6 @@
 // What closes the gap: each relief is applied to both arms, and the difference of the differences is measured per seed.
+#include "decide/mechanism.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,14 +8,14 @@
 
 #include "core/random.h"
 #include "decide/decision.h"
-#include "decide/mechanism.h"
 #include "validate/statistics.h"
 
 namespace plumbline::decide {
 namespace {
 
 // Harm per seed (positive is worse); empty when a seed has no value.
-std::vector<double> gaps(const Arm& baseline, const Arm& candidate, const validate::MetricRow& metric, const SliceId& slice) {
+std::vector<double> gaps(const Arm& baseline, const Arm& candidate, const validate::MetricRow& metric,
+                         const SliceId& slice) {
   const auto before = values(baseline, metric, slice);
   const auto after = values(candidate, metric, slice);
   std::vector<double> out;
@@ -38,7 +40,16 @@ std::vector<ReliefResult> measure_reliefs(const EvidenceTable& table, const Symp
   if (!symptom.harmful || metric == nullptr) return out;
   const auto gap = gaps(table.baseline, table.candidate, *metric, symptom.slice);
   for (const auto& relief : table.reliefs) {
-    ReliefResult row{relief.resource, relief.kind, relief.remapped, relief.frozen, relief.restores_change, relief.bottleneck, {}, 0, 0, {}};
+    ReliefResult row{relief.resource,
+                     relief.kind,
+                     relief.remapped,
+                     relief.frozen,
+                     relief.restores_change,
+                     relief.bottleneck,
+                     {},
+                     0,
+                     0,
+                     {}};
     if (!relief.baseline.ok() || !relief.candidate.ok()) {
       row.why = relief.baseline.ok() ? relief.candidate.failure : relief.baseline.failure;
       out.push_back(std::move(row));
@@ -46,7 +57,8 @@ std::vector<ReliefResult> measure_reliefs(const EvidenceTable& table, const Symp
     }
     // Reliefs run on the first of the judging seeds; the gap they close is the gap on those.
     const auto left = gaps(relief.baseline, relief.candidate, *metric, symptom.slice);
-    const std::vector<double> same(gap.begin(), gap.begin() + static_cast<std::ptrdiff_t>(std::min(gap.size(), left.size())));
+    const std::vector<double> same(gap.begin(),
+                                   gap.begin() + static_cast<std::ptrdiff_t>(std::min(gap.size(), left.size())));
     const double total = mean_of(same);
     if (left.size() < 2 || total == 0) {
       row.why = "a seed has no value";
@@ -67,7 +79,8 @@ std::vector<ReliefResult> measure_reliefs(const EvidenceTable& table, const Symp
 namespace {
 
 // Row that closes most among those that may identify a mechanism; free batches before frozen ones.
-std::optional<std::size_t> best_row(const std::vector<ReliefResult>& rows, const std::vector<double>& closed, double need) {
+std::optional<std::size_t> best_row(const std::vector<ReliefResult>& rows, const std::vector<double>& closed,
+                                    double need) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].restores_change || rows[i].frozen || !rows[i].gap_closed_percent || closed[i] < need) continue;
@@ -76,12 +89,14 @@ std::optional<std::size_t> best_row(const std::vector<ReliefResult>& rows, const
   return best;
 }
 
-double confidence_of(const EvidenceTable& table, const Symptom& symptom, const std::vector<ReliefResult>& rows, std::size_t winner) {
+double confidence_of(const EvidenceTable& table, const Symptom& symptom, const std::vector<ReliefResult>& rows,
+                     std::size_t winner) {
   const auto* metric = validate::find_metric(symptom.metric);
   const auto& gate = table.baseline.scenario->gate;
   const auto gap = gaps(table.baseline, table.candidate, *metric, symptom.slice);
   std::vector<std::vector<double>> left;
-  for (const auto& relief : table.reliefs) left.push_back(gaps(relief.baseline, relief.candidate, *metric, symptom.slice));
+  for (const auto& relief : table.reliefs)
+    left.push_back(gaps(relief.baseline, relief.candidate, *metric, symptom.slice));
   RandomStream random(gate.seed, "resample pairs");
   std::int64_t first = 0;
   const std::size_t pairs = left[winner].size();
@@ -125,9 +140,11 @@ MechanismResult find_mechanism(const EvidenceTable& table, const Symptom& sympto
   const auto& row = rows[*best];
   out.mechanism.identified = true;
   out.mechanism.resource = row.resource;
-  out.mechanism.sentence = row.kind == ReliefKind::policy
-                               ? fmt::format("giving the candidate {} closes {:.0f} % of the gap", row.resource, *row.gap_closed_percent)
-                               : fmt::format("without a limit on {} in both arms, {:.0f} % of the gap closes", row.resource, *row.gap_closed_percent);
+  out.mechanism.sentence =
+      row.kind == ReliefKind::policy
+          ? fmt::format("giving the candidate {} closes {:.0f} % of the gap", row.resource, *row.gap_closed_percent)
+          : fmt::format("without a limit on {} in both arms, {:.0f} % of the gap closes", row.resource,
+                        *row.gap_closed_percent);
   out.bottleneck.name = row.bottleneck;
   out.bottleneck.confidence = confidence_of(table, symptom, rows, *best);
   out.bottleneck.artifact = "reliefs.json";

@@ -27,12 +27,20 @@ enum class CycleClass : std::uint8_t {
 };
 inline constexpr std::size_t kCycleClasses = 11;
 inline constexpr std::array<std::string_view, kCycleClasses> kCycleClassNames = {
-    "useful", "preload_exposed", "weight_wait", "feeder",      "psum_drain", "sram",
-    "noc",    "dram",            "barrier",     "vector_unit", "host"};
+    "useful", "preload_exposed", "weight_wait", "feeder", "psum_drain", "sram", "noc",
+    "dram",   "barrier",         "vector_unit", "host"};
 using ClassCycles = std::array<std::int64_t, kCycleClasses>;
 
 /// Energy paths; their sum is the dynamic energy.
-enum class EnergyPath : std::uint8_t { mac, array_registers, weights_sram, activations_sram, psums, off_chip, vector_unit };
+enum class EnergyPath : std::uint8_t {
+  mac,
+  array_registers,
+  weights_sram,
+  activations_sram,
+  psums,
+  off_chip,
+  vector_unit
+};
 inline constexpr std::size_t kEnergyPaths = 7;
 inline constexpr std::array<std::string_view, kEnergyPaths> kEnergyPathNames = {
     "mac", "array_registers", "weights_sram", "activations_sram", "psums", "off_chip", "vector_unit"};
@@ -61,12 +69,12 @@ struct ClassCost {
   std::string layer_class;
   ClassCycles cycles{};
   Movement movement;
-  std::int64_t macs = 0;                 ///< of the padded shape
+  std::int64_t macs = 0;  ///< of the padded shape
   std::int64_t unique_weight_bytes = 0;
-  std::int64_t weight_elements_in = 0;   ///< weight elements that entered the array
+  std::int64_t weight_elements_in = 0;  ///< weight elements that entered the array
   std::int64_t unique_weight_elements = 0;
-  std::int64_t weight_macs = 0;          ///< MACs of kernels that have weights
-  std::int64_t feeder_cycles = 0;        ///< cycles the feeder delivered to every mapped row
+  std::int64_t weight_macs = 0;    ///< MACs of kernels that have weights
+  std::int64_t feeder_cycles = 0;  ///< cycles the feeder delivered to every mapped row
   std::array<std::int64_t, kEnergyPaths> femtojoules{};
   PeCycles pe;
 };
@@ -75,12 +83,12 @@ struct ClassCost {
 struct KernelCost {
   std::string name;
   std::string layer_class;
-  std::int64_t repeats = 1;  ///< identical kernels in the graph
-  std::int64_t cycles = 0;   ///< of one
-  ClassCycles classes{};     ///< of one
-  Movement movement;         ///< of one
-  std::string mapping;       ///< readable loop nest
-  std::size_t kernel = 0;    ///< index into KernelGraph::kernels
+  std::int64_t repeats = 1;             ///< identical kernels in the graph
+  std::int64_t cycles = 0;              ///< of one
+  ClassCycles classes{};                ///< of one
+  Movement movement;                    ///< of one
+  std::string mapping;                  ///< readable loop nest
+  std::size_t kernel = 0;               ///< index into KernelGraph::kernels
   std::vector<std::int32_t> instances;  ///< into KernelGraph::instances: those that cost this, `repeats` of them
   std::int64_t weight_elements_in = 0;  ///< of one
   std::int64_t feeder_cycles = 0;       ///< of one
@@ -97,7 +105,7 @@ struct BatchCost {
   ClassCycles classes{};
   std::vector<ClassCost> layers;  ///< by layer class, in a fixed order shared by the whole table
   std::vector<KernelCost> kernels;
-  std::int64_t femtojoules = 0;   ///< dynamic energy of the batch
+  std::int64_t femtojoules = 0;            ///< dynamic energy of the batch
   std::int64_t weight_bytes_resident = 0;  ///< unique weight bytes already on chip when the batch begins
   std::int64_t weight_bytes_unique = 0;
 };

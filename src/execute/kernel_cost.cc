@@ -94,8 +94,9 @@ class KernelCosting {
     energy_[at(EnergyPath::mac)] += static_cast<double>(schedule_.counts.macs) * mac->second.femtojoules;
     time_ = schedule::array_time(kernel_.einsum, schedule_.mapping, schedule_.stationary, format->macs_per_pe,
                                  accelerator, context_.clock);
-    PL_TRY(const schedule::ArrayNetwork network,
-           schedule::find_array_network(kernel_.einsum, schedule_.mapping, accelerator, context_.levels, context_.clock));
+    PL_TRY(
+        const schedule::ArrayNetwork network,
+        schedule::find_array_network(kernel_.einsum, schedule_.mapping, accelerator, context_.levels, context_.clock));
     network_cycles_ = network.cycles;
     const schedule::Traffic traffic =
         find_traffic(kernel_.einsum, schedule_.mapping, schedule_.counts, context_.levels.home);

@@ -47,11 +47,11 @@ struct AcceleratorLevel {
   Rate read;
   Rate write;
   bool off_chip = false;
-  bool array = false;               ///< exactly one level: the processing elements
-  std::int64_t fanout_x = 1;        ///< array level: columns
-  std::int64_t fanout_y = 1;        ///< array level: rows
+  bool array = false;                     ///< exactly one level: the processing elements
+  std::int64_t fanout_x = 1;              ///< array level: columns
+  std::int64_t fanout_y = 1;              ///< array level: rows
   std::optional<ArrayNetworks> networks;  ///< array level; absent = ideal
-  std::string read_action;          ///< row of the energy table, per bit
+  std::string read_action;                ///< row of the energy table, per bit
   std::string write_action;
   Span span;
 };

@@ -19,7 +19,9 @@ bool open_below(std::string_view key) {
 const PatchableKey* patchable(std::string_view path) {
   for (const auto& key : patchable_keys()) {
     if (path == key.path) return &key;
-    if (open_below(key.path) && path.starts_with(key.path) && path.size() > key.path.size() && path[key.path.size()] == '.') return &key;
+    if (open_below(key.path) && path.starts_with(key.path) && path.size() > key.path.size() &&
+        path[key.path.size()] == '.')
+      return &key;
   }
   return nullptr;
 }
@@ -47,7 +49,8 @@ void check_target(const PatchLeaf& leaf, Diagnostics& errors) {
     }
   }
   if (patchable(leaf.path) == nullptr) {
-    errors.push_back(make_error("patch-target", leaf.span, fmt::format("the patch names '{}', a key that no scenario has", leaf.path),
+    errors.push_back(make_error("patch-target", leaf.span,
+                                fmt::format("the patch names '{}', a key that no scenario has", leaf.path),
                                 suggest(leaf.path, patchable_names())));
   }
 }
@@ -58,8 +61,10 @@ std::optional<Stage> stage_of(const std::vector<PatchLeaf>& leaves, const Span& 
     const PatchableKey* key = patchable(leaf.path);
     if (key == nullptr) return std::nullopt;
     if (stage && *stage != key->stage) {
-      errors.push_back(make_error("bad-value", at, fmt::format("one change spans the stages {} and {}", stage_name(*stage), stage_name(key->stage)),
-                                  "split it: each change belongs to one stage"));
+      errors.push_back(
+          make_error("bad-value", at,
+                     fmt::format("one change spans the stages {} and {}", stage_name(*stage), stage_name(key->stage)),
+                     "split it: each change belongs to one stage"));
       return std::nullopt;
     }
     stage = key->stage;
@@ -95,14 +100,17 @@ void check_changes(const std::vector<Change>& changes, Diagnostics& errors) {
   for (std::size_t i = 0; i < changes.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (changes[i].id == changes[j].id) {
-        errors.push_back(make_error("duplicate-id", changes[i].span, fmt::format("the change id '{}' is used twice", changes[i].id),
+        errors.push_back(make_error("duplicate-id", changes[i].span,
+                                    fmt::format("the change id '{}' is used twice", changes[i].id),
                                     fmt::format("it was first used at line {}", changes[j].span.line)));
       }
       for (const auto& a : patch_leaves(changes[i].patch)) {
         for (const auto& b : patch_leaves(changes[j].patch)) {
           if (!overlap(a.path, b.path)) continue;
-          errors.push_back(make_error("bad-value", a.span, fmt::format("the changes '{}' and '{}' both patch '{}'", changes[j].id, changes[i].id, a.path),
-                                      "each key belongs to one change, or attribution has no meaning"));
+          errors.push_back(
+              make_error("bad-value", a.span,
+                         fmt::format("the changes '{}' and '{}' both patch '{}'", changes[j].id, changes[i].id, a.path),
+                         "each key belongs to one change, or attribution has no meaning"));
         }
       }
     }
@@ -117,7 +125,8 @@ Result<Value> read_side(const std::string& path, Library& library) {
   return library.read_document(path);
 }
 
-// A name patched by a map keeps its entry as the base: accelerator: ws-256 with {levels: …} is ws-256 with that changed.
+// A name patched by a map keeps its entry as the base: accelerator: ws-256 with {levels: …} is ws-256 with that
+// changed.
 void open_name(Value& document, const Value& patch, std::string_view path, const char* name_key) {
   const Value* over = patch.at_path(path);
   const Value* old = document.at_path(path);
@@ -150,7 +159,8 @@ Value apply_changes(const Value& baseline, const std::vector<Change>& changes, c
   return out;
 }
 
-Result<Comparison> read_comparison(const std::string& baseline_path, const std::string& candidate_path, Library& library) {
+Result<Comparison> read_comparison(const std::string& baseline_path, const std::string& candidate_path,
+                                   Library& library) {
   constexpr std::size_t kMaxChanges = 10;  // 2^10 subsets of 24 runs: some seconds
   Comparison out;
   out.baseline_path = baseline_path;
@@ -161,19 +171,24 @@ Result<Comparison> read_comparison(const std::string& baseline_path, const std::
   MapReader map(candidate, "the candidate", errors);
   if (const Value* v = map.require("plumbline")) read_integer(*v, 1, 1, errors);
   if (const Value* v = map.find("name")) out.candidate_name = read_text(*v, errors).value_or("");
-  if (const Value* v = map.find("state")) out.live = read_choice(*v, {"candidate", "live"}, errors).value_or("candidate") == "live";
+  if (const Value* v = map.find("state"))
+    out.live = read_choice(*v, {"candidate", "live"}, errors).value_or("candidate") == "live";
   const Value* base = map.require("base");
   if (base != nullptr) {
     const auto text = read_text(*base, errors);
     const bool pack = std::filesystem::is_directory(baseline_path);
     if (text && !pack && !same_file(beside(candidate_path, *text), baseline_path)) {
-      errors.push_back(make_error("bad-value", base->span, fmt::format("the candidate's base is '{}', but it is compared with '{}'", *text, baseline_path),
-                                  "give the base as the baseline, or correct base:"));
+      errors.push_back(
+          make_error("bad-value", base->span,
+                     fmt::format("the candidate's base is '{}', but it is compared with '{}'", *text, baseline_path),
+                     "give the base as the baseline, or correct base:"));
     }
   }
   if (const Value* v = map.require("changes"); v != nullptr && expect_list(*v, "changes", errors)) {
     if (v->items.size() > kMaxChanges) {
-      errors.push_back(make_error("too-large", v->span, fmt::format("{} changes; attribution is exact up to {}", v->items.size(), kMaxChanges)));
+      errors.push_back(
+          make_error("too-large", v->span,
+                     fmt::format("{} changes; attribution is exact up to {}", v->items.size(), kMaxChanges)));
     }
     for (const auto& item : v->items) out.changes.push_back(read_change(item, errors));
     if (errors.empty()) check_changes(out.changes, errors);

@@ -110,12 +110,15 @@ void append_canonical(const Value& value, std::string& out) {
 
 // Plain flow scalars of letters, digits and a few signs mean the same to every YAML reader; all else is quoted.
 bool plain_is_safe(std::string_view text) {
-  const auto word = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const auto word = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
   if (text.empty() || text.back() == ' ') return false;
   const bool signed_number = text.front() == '-' && text.size() > 1 && word(text[1]);
   if (!word(text.front()) && text.front() != '.' && text.front() != '/' && !signed_number) return false;
-  return std::all_of(text.begin(), text.end(),
-                     [&](char c) { return word(c) || std::string_view(" ./%*+-()=").find(c) != std::string_view::npos; });
+  return std::all_of(text.begin(), text.end(), [&](char c) {
+    return word(c) || std::string_view(" ./%*+-()=").find(c) != std::string_view::npos;
+  });
 }
 
 void append_flow(const Value& value, std::string& out) {
@@ -250,8 +253,8 @@ namespace {
 // Words that YAML 1.1 readers turn into booleans. The single letters y and n are left alone: no common reader converts
 // them, and they are dimension names here.
 const std::vector<std::string_view>& trap_words() {
-  static const std::vector<std::string_view> words = {"yes", "Yes", "YES", "no",   "No",   "NO",    "on",   "On",
-                                                      "ON",  "off", "Off", "OFF",  "True", "TRUE",  "False", "FALSE"};
+  static const std::vector<std::string_view> words = {"yes", "Yes", "YES", "no",  "No",   "NO",   "on",    "On",
+                                                      "ON",  "off", "Off", "OFF", "True", "TRUE", "False", "FALSE"};
   return words;
 }
 
@@ -260,7 +263,7 @@ bool looks_like_number_trap(std::string_view text) {
   std::size_t i = text[0] == '+' || text[0] == '-' ? 1 : 0;
   if (i >= text.size()) return false;
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (text[i] == '.' && i + 1 < text.size() && digit(text[i + 1])) return true;          // .5
+  if (text[i] == '.' && i + 1 < text.size() && digit(text[i + 1])) return true;  // .5
   if (!digit(text[i])) return text.substr(i) == ".nan" || text.substr(i) == ".inf" || text.substr(i) == ".NaN";
   if (text[i] == '0' && i + 1 < text.size() && (digit(text[i + 1]) || text[i + 1] == 'x' || text[i + 1] == 'o')) {
     return true;  // 012, 0x1F, 0o17
@@ -303,8 +306,9 @@ bool is_plain_decimal(std::string_view text) {
 std::optional<double> parse_decimal(const Value& value, std::string_view wanted, Diagnostics& errors) {
   if (!report_unless_scalar(value, wanted, errors)) return std::nullopt;
   if (value.quoted) {
-    errors.push_back(
-        make_error("wrong-type", value.span, fmt::format("expected {}, found the text \"{}\"", wanted, value.text), "remove the quotes"));
+    errors.push_back(make_error("wrong-type", value.span,
+                                fmt::format("expected {}, found the text \"{}\"", wanted, value.text),
+                                "remove the quotes"));
     return std::nullopt;
   }
   if (!is_plain_decimal(value.text)) {
@@ -355,23 +359,23 @@ std::optional<std::string> read_choice(const Value& value, const std::vector<std
                                 fmt::format("'{}' is a word that YAML readers disagree about", value.text),
                                 suggest(value.text, choices)));
   } else {
-    errors.push_back(
-        make_error("unknown-name", value.span, fmt::format("unknown name '{}'", value.text), suggest(value.text, choices)));
+    errors.push_back(make_error("unknown-name", value.span, fmt::format("unknown name '{}'", value.text),
+                                suggest(value.text, choices)));
   }
   return std::nullopt;
 }
 
-std::optional<std::int64_t> read_integer(const Value& value, std::int64_t low, std::int64_t high,
-                                         Diagnostics& errors) {
+std::optional<std::int64_t> read_integer(const Value& value, std::int64_t low, std::int64_t high, Diagnostics& errors) {
   const auto number = parse_decimal(value, "a whole number", errors);
   if (!number) return std::nullopt;
   if (*number != std::floor(*number)) {
-    errors.push_back(make_error("bad-number", value.span, fmt::format("expected a whole number, found {}", value.text)));
+    errors.push_back(
+        make_error("bad-number", value.span, fmt::format("expected a whole number, found {}", value.text)));
     return std::nullopt;
   }
   if (*number < static_cast<double>(low) || *number > static_cast<double>(high)) {
-    errors.push_back(make_error("bad-number", value.span,
-                                fmt::format("{} is outside {} to {}", value.text, low, high)));
+    errors.push_back(
+        make_error("bad-number", value.span, fmt::format("{} is outside {} to {}", value.text, low, high)));
     return std::nullopt;
   }
   return static_cast<std::int64_t>(*number);

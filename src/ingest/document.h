@@ -103,7 +103,8 @@ class MapReader {
 /// Text, quoted or plain; a plain scalar that YAML readers disagree about (NO, 1e3, 012 …) is a yaml-trap.
 std::optional<std::string> read_text(const Value& value, Diagnostics& errors);
 /// One of `choices`; `off` and the like are legal where they are a choice.
-std::optional<std::string> read_choice(const Value& value, const std::vector<std::string>& choices, Diagnostics& errors);
+std::optional<std::string> read_choice(const Value& value, const std::vector<std::string>& choices,
+                                       Diagnostics& errors);
 /// A decimal whole number in [low, high], without unit.
 std::optional<std::int64_t> read_integer(const Value& value, std::int64_t low, std::int64_t high, Diagnostics& errors);
 /// A decimal number in [low, high], without unit.

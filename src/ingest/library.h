@@ -14,7 +14,7 @@ namespace plumbline::ingest {
 
 /// A file that was read, for the manifest.
 struct InputFile {
-  std::string path;    ///< as shown: relative to where the user stands, or catalog/…
+  std::string path;  ///< as shown: relative to where the user stands, or catalog/…
   std::string sha256;
 };
 
@@ -26,7 +26,8 @@ class Library {
 
   /// Parses a scenario, gate or other document at a path the user gave.
   Result<Value> read_document(const std::string& path, const Span& at = {});
-  /// A catalogue entry, e.g. ("accelerators", "ws-256"); a name with '/' or ending in .yaml is a path beside `at`'s file.
+  /// A catalogue entry, e.g. ("accelerators", "ws-256"); a name with '/' or ending in .yaml is a path beside `at`'s
+  /// file.
   Result<Value> entry(const std::string& kind_folder, const std::string& name, const Span& at);
   /// Names in a catalogue folder, sorted.
   [[nodiscard]] std::vector<std::string> names(const std::string& kind_folder) const;
@@ -43,7 +44,8 @@ class Library {
   [[nodiscard]] std::string bytes_of(const std::string& shown_path) const;
 
  private:
-  Result<std::string> remember(const std::string& path, const std::string& shown, std::uint64_t max_bytes, const Span& at);
+  Result<std::string> remember(const std::string& path, const std::string& shown, std::uint64_t max_bytes,
+                               const Span& at);
   Status inline_name(Value& document, const std::string& key, const std::string& folder);
   Status inline_accelerator(Value& document);
   Status inline_models(Value& document);
@@ -51,8 +53,8 @@ class Library {
 
   std::string root_;
   mutable std::mutex mutex_;
-  std::map<std::string, std::string> files_;  ///< shown path → bytes
-  std::map<std::string, Value> documents_;    ///< shown path → parsed
+  std::map<std::string, std::string> files_;                    ///< shown path → bytes
+  std::map<std::string, Value> documents_;                      ///< shown path → parsed
   std::map<std::string, std::shared_ptr<const Graph>> graphs_;  ///< canonical text or content hash → graph
 };
 

@@ -20,7 +20,8 @@ class TreeBuilder : public YAML::EventHandler {
   explicit TreeBuilder(SourceRef source) : source_(std::move(source)) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (documents_++ > 0) fail("yaml-syntax", span(mark), "a second document in one file", "write one document per file");
+    if (documents_++ > 0)
+      fail("yaml-syntax", span(mark), "a second document in one file", "write one document per file");
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -83,7 +84,8 @@ class TreeBuilder : public YAML::EventHandler {
   };
 
   void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
-    if (anchor != 0) fail("yaml-alias", span(mark), "anchors are not accepted", "repeat the value, or use base: and changes:");
+    if (anchor != 0)
+      fail("yaml-alias", span(mark), "anchors are not accepted", "repeat the value, or use base: and changes:");
   }
 
   void open(const YAML::Mark& mark, ValueKind kind) {

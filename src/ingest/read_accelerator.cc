@@ -84,12 +84,15 @@ ArrayNetworks read_networks(const Value& value, Diagnostics& errors) {
   map.finish();
   if (!made.shared || !errors.empty()) return made;
   const auto same = [](const TensorNetwork& a, const TensorNetwork& b) {
-    return a.topology == b.topology && a.link.bytes_per_cycle == b.link.bytes_per_cycle && a.link.bytes_per_second == b.link.bytes_per_second;
+    return a.topology == b.topology && a.link.bytes_per_cycle == b.link.bytes_per_cycle &&
+           a.link.bytes_per_second == b.link.bytes_per_second;
   };
   if (!same(made.weights, made.inputs) || !same(made.weights, made.outputs)) {
-    errors.push_back(make_error("bad-value", shared->span, "tensors that share their wires need one topology and one link"));
+    errors.push_back(
+        make_error("bad-value", shared->span, "tensors that share their wires need one topology and one link"));
   } else if (find_topology(made.weights.topology)->shape == NetworkShape::chain) {
-    errors.push_back(make_error("bad-value", shared->span, fmt::format("'{}' has wires of its own for every tensor", made.weights.topology),
+    errors.push_back(make_error("bad-value", shared->span,
+                                fmt::format("'{}' has wires of its own for every tensor", made.weights.topology),
                                 "bus, trees and mesh_xy can be shared"));
   }
   return made;
@@ -129,7 +132,8 @@ AcceleratorLevel read_level(const std::string& name, const Value& value, Diagnos
 
 void read_levels(const Value& value, Accelerator& out, Diagnostics& errors) {
   if (value.kind != ValueKind::map || value.entries.empty()) {
-    errors.push_back(make_error("wrong-type", value.span, "levels must be a map from level name to level, outermost first"));
+    errors.push_back(
+        make_error("wrong-type", value.span, "levels must be a map from level name to level, outermost first"));
     return;
   }
   if (value.entries.size() > 7) {
@@ -142,14 +146,16 @@ void read_levels(const Value& value, Accelerator& out, Diagnostics& errors) {
   }
   const auto arrays = std::count_if(out.levels.begin(), out.levels.end(), [](const auto& l) { return l.array; });
   if (arrays != 1) {
-    errors.push_back(make_error("bad-value", value.span,
-                                fmt::format("{} levels say 'array: true'; exactly one must", arrays)));
+    errors.push_back(
+        make_error("bad-value", value.span, fmt::format("{} levels say 'array: true'; exactly one must", arrays)));
   } else if (!out.levels.back().array) {
     errors.push_back(make_error("bad-value", value.span, "the level with 'array: true' must be the innermost"));
   }
   const auto& outer = out.levels.front();
   if (!(outer.keeps.weights && outer.keeps.inputs && outer.keeps.outputs)) {
-    errors.push_back(make_error("bad-value", outer.span, fmt::format("the outermost level '{}' must hold weights, inputs and outputs", outer.name)));
+    errors.push_back(
+        make_error("bad-value", outer.span,
+                   fmt::format("the outermost level '{}' must hold weights, inputs and outputs", outer.name)));
   }
 }
 
@@ -160,7 +166,8 @@ void read_formats(const Value& value, Accelerator& out, Diagnostics& errors) {
     MapReader map(item, "a format row", errors);
     if (const Value* v = map.require("inputs")) format.inputs = read_text(*v, errors).value_or("");
     if (const Value* v = map.require("accumulate")) format.accumulate = read_text(*v, errors).value_or("");
-    if (const Value* v = map.require("macs_per_pe")) format.macs_per_pe = read_number(*v, 0.0625, 64, errors).value_or(1);
+    if (const Value* v = map.require("macs_per_pe"))
+      format.macs_per_pe = read_number(*v, 0.0625, 64, errors).value_or(1);
     if (const Value* v = map.require("energy")) format.mac_action = read_text(*v, errors).value_or("");
     map.find("source");
     map.finish();
@@ -192,7 +199,8 @@ void read_energy_table(const Value& table, Accelerator& out, Diagnostics& errors
         if (physical && physical->dim == k.dim) action.per = k.per;
       }
       const Dim wanted = action.per == "mac" ? kEnergyPerMac : action.per == "op" ? kEnergy : kEnergyPerBit;
-      if (const auto joules = read_quantity(*v, wanted, "0.94 pJ/bit", 0, 1, errors)) action.femtojoules = *joules * 1e15;
+      if (const auto joules = read_quantity(*v, wanted, "0.94 pJ/bit", 0, 1, errors))
+        action.femtojoules = *joules * 1e15;
     }
     if (const Value* v = row.require("source")) action.source = read_text(*v, errors).value_or("");
     row.finish();
@@ -207,9 +215,13 @@ void check_actions(const Accelerator& out, const Value& document, Diagnostics& e
     if (name.empty()) return;
     const auto it = out.energy.find(name);
     if (it == out.energy.end()) {
-      errors.push_back(make_error("unknown-name", span, fmt::format("the energy table '{}' has no action '{}'", out.energy_table, name), suggest(name, known)));
+      errors.push_back(make_error("unknown-name", span,
+                                  fmt::format("the energy table '{}' has no action '{}'", out.energy_table, name),
+                                  suggest(name, known)));
     } else if (it->second.per != per) {
-      errors.push_back(make_error("wrong-dimension", span, fmt::format("the action '{}' is per {}, but per {} is needed", name, it->second.per, per)));
+      errors.push_back(
+          make_error("wrong-dimension", span,
+                     fmt::format("the action '{}' is per {}, but per {} is needed", name, it->second.per, per)));
     }
   };
   for (const auto& level : out.levels) {
@@ -242,16 +254,21 @@ void read_host_and_power(MapReader& map, Accelerator& out, Diagnostics& errors) 
   constexpr double kMostPower = 1e6;  // W
   if (const Value* v = map.find("host")) {
     MapReader host(*v, "the host section", errors);
-    if (const Value* x = host.find("launch_per_batch")) out.host.launch_per_batch = Seconds(read_quantity(*x, kTime, "20 us", 0, kLongest, errors).value_or(0));
-    if (const Value* x = host.find("launch_per_kernel")) out.host.launch_per_kernel = Seconds(read_quantity(*x, kTime, "1 us", 0, kLongest, errors).value_or(0));
-    if (const Value* x = host.find("power")) out.host.power = Watts(read_quantity(*x, kPower, "20 W", 0, kMostPower, errors).value_or(0));
+    if (const Value* x = host.find("launch_per_batch"))
+      out.host.launch_per_batch = Seconds(read_quantity(*x, kTime, "20 us", 0, kLongest, errors).value_or(0));
+    if (const Value* x = host.find("launch_per_kernel"))
+      out.host.launch_per_kernel = Seconds(read_quantity(*x, kTime, "1 us", 0, kLongest, errors).value_or(0));
+    if (const Value* x = host.find("power"))
+      out.host.power = Watts(read_quantity(*x, kPower, "20 W", 0, kMostPower, errors).value_or(0));
     host.find("source");
     host.finish();
   }
   if (const Value* v = map.require("power")) {
     MapReader power(*v, "the power section", errors);
-    if (const Value* x = power.require("idle")) out.power.idle = Watts(read_quantity(*x, kPower, "28 W", 0, kMostPower, errors).value_or(0));
-    if (const Value* x = power.find("active")) out.power.active = Watts(read_quantity(*x, kPower, "5 W", 0, kMostPower, errors).value_or(0));
+    if (const Value* x = power.require("idle"))
+      out.power.idle = Watts(read_quantity(*x, kPower, "28 W", 0, kMostPower, errors).value_or(0));
+    if (const Value* x = power.find("active"))
+      out.power.active = Watts(read_quantity(*x, kPower, "5 W", 0, kMostPower, errors).value_or(0));
     power.find("source");
     power.finish();
   }
@@ -259,7 +276,8 @@ void read_host_and_power(MapReader& map, Accelerator& out, Diagnostics& errors) 
     constexpr Dim kThermalResistance{.second = 1, .joule = -1, .kelvin = 1};
     MapReader cooling(*v, "the cooling section", errors);
     out.cooling = Cooling{};
-    if (const Value* x = cooling.require("resistance")) out.cooling->kelvin_per_watt = read_quantity(*x, kThermalResistance, "0.3 K/W", 0, 1000, errors).value_or(0);
+    if (const Value* x = cooling.require("resistance"))
+      out.cooling->kelvin_per_watt = read_quantity(*x, kThermalResistance, "0.3 K/W", 0, 1000, errors).value_or(0);
     if (const Value* x = cooling.require("limit")) out.cooling->limit_celsius = read_celsius(*x, errors).value_or(0);
     cooling.find("source");
     cooling.finish();
@@ -285,14 +303,16 @@ Result<Accelerator> read_accelerator(const Value& document, const Value& energy_
       const auto kind = read_choice(*x, {"double_buffered", "serial"}, errors);
       out.preload = kind == "serial" ? Preload::serial : Preload::double_buffered;
     }
-    if (const Value* x = preload.require("rows_per_cycle")) out.preload_rows_per_cycle = read_integer(*x, 1, 65536, errors).value_or(1);
+    if (const Value* x = preload.require("rows_per_cycle"))
+      out.preload_rows_per_cycle = read_integer(*x, 1, 65536, errors).value_or(1);
     preload.find("source");
     preload.finish();
   }
   if (const Value* v = map.require("formats")) read_formats(*v, out, errors);
   if (const Value* v = map.require("vector_unit")) {
     MapReader unit(*v, "the vector unit", errors);
-    if (const Value* x = unit.require("operations_per_cycle")) out.vector_unit.operations_per_cycle = read_number(*x, 0.001, 1e9, errors).value_or(1);
+    if (const Value* x = unit.require("operations_per_cycle"))
+      out.vector_unit.operations_per_cycle = read_number(*x, 0.001, 1e9, errors).value_or(1);
     if (const Value* x = unit.require("energy")) out.vector_unit.action = read_text(*x, errors).value_or("");
     unit.find("source");
     unit.finish();

@@ -29,7 +29,8 @@ std::vector<std::int64_t> read_buckets(const Value& value, std::string_view what
     const auto size = read_integer(item, 1, 1 << 20, errors);
     if (!size) continue;
     if (!out.empty() && *size <= out.back()) {
-      errors.push_back(make_error("bad-value", item.span, fmt::format("{} must ascend; {} follows {}", what, *size, out.back())));
+      errors.push_back(
+          make_error("bad-value", item.span, fmt::format("{} must ascend; {} follows {}", what, *size, out.back())));
     }
     out.push_back(*size);
   }
@@ -81,7 +82,8 @@ ConstraintRow read_constraint(const Value& value, Diagnostics& errors) {
     if (const Value* v = limits.find("max")) row.factor_max = read_integer(*v, 1, kMaxSize, errors);
     limits.finish();
     if (row.factor_min && row.factor_max && *row.factor_min > *row.factor_max) {
-      errors.push_back(make_error("bad-value", factor->span, fmt::format("factor min {} is above max {}", *row.factor_min, *row.factor_max)));
+      errors.push_back(make_error("bad-value", factor->span,
+                                  fmt::format("factor min {} is above max {}", *row.factor_min, *row.factor_max)));
     }
   }
   if ((dim == nullptr) != (factor == nullptr)) {
@@ -97,8 +99,10 @@ ConstraintRow read_constraint(const Value& value, Diagnostics& errors) {
   if (const Value* v = map.find("keep")) row.keep = read_names(*v, "keep", errors);
   if (const Value* v = map.find("bypass")) row.bypass = read_names(*v, "bypass", errors);
   map.finish();
-  if (factor == nullptr && row.order.empty() && !row.spatial_x && !row.spatial_y && row.keep.empty() && row.bypass.empty()) {
-    errors.push_back(make_error("missing-key", value.span, "a constraint row that restricts nothing", "give it dim and factor, order, spatial, keep or bypass"));
+  if (factor == nullptr && row.order.empty() && !row.spatial_x && !row.spatial_y && row.keep.empty() &&
+      row.bypass.empty()) {
+    errors.push_back(make_error("missing-key", value.span, "a constraint row that restricts nothing",
+                                "give it dim and factor, order, spatial, keep or bypass"));
   }
   return row;
 }
@@ -111,7 +115,8 @@ Dataflow read_dataflow(const Value& value, Diagnostics& errors) {
   map.find("source");
   if (const Value* v = map.require("name")) out.name = read_text(*v, errors).value_or("");
   if (const Value* v = map.find("title")) out.title = read_text(*v, errors).value_or("");
-  if (const Value* v = map.require("stationary")) out.stationary = read_choice(*v, {"weights", "inputs", "outputs"}, errors).value_or("weights");
+  if (const Value* v = map.require("stationary"))
+    out.stationary = read_choice(*v, {"weights", "inputs", "outputs"}, errors).value_or("weights");
   if (const Value* v = map.require("constraints"); v != nullptr && expect_list(*v, "constraints", errors)) {
     for (const auto& row : v->items) out.constraints.push_back(read_constraint(row, errors));
   }
@@ -127,7 +132,8 @@ CompileOptions read_compile(const Value& value, Diagnostics& errors) {
   if (const Value* v = map.find("objective")) {
     out.objective = read_choice(*v, {"edp", "energy", "latency", "off_array_weight_bytes"}, errors).value_or("edp");
   }
-  if (const Value* v = map.find("search")) out.search = read_choice(*v, {"simple", "certified"}, errors).value_or("simple");
+  if (const Value* v = map.find("search"))
+    out.search = read_choice(*v, {"simple", "certified"}, errors).value_or("simple");
   if (const Value* v = map.find("constraints"); v != nullptr && expect_list(*v, "constraints", errors)) {
     for (const auto& row : v->items) out.constraints.push_back(read_constraint(row, errors));
   }
@@ -138,11 +144,13 @@ CompileOptions read_compile(const Value& value, Diagnostics& errors) {
       out.fuse_attention |= name && *name == "attention";
     }
   }
-  if (const Value* v = map.find("residency")) out.residency = read_choice(*v, {"auto", "none"}, errors).value_or("auto");
+  if (const Value* v = map.find("residency"))
+    out.residency = read_choice(*v, {"auto", "none"}, errors).value_or("auto");
   if (const Value* v = map.find("sparsity")) {
     out.sparsity = read_choice(*v, {"off", "2:4"}, errors).value_or("off");
     if (out.sparsity != "off") {
-      errors.push_back(make_error("unsupported", v->span, "sparse execution is not modelled yet", "write sparsity: off"));
+      errors.push_back(
+          make_error("unsupported", v->span, "sparse execution is not modelled yet", "write sparsity: off"));
     }
   }
   map.finish();

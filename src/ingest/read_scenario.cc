@@ -31,7 +31,8 @@ void read_models(const Value& value, Scenario& out, Library& library, Diagnostic
     MapReader map(item, "a model", errors);
     if (const Value* v = map.require("name")) use.name = read_text(*v, errors).value_or("");
     for (const auto& other : out.models) {
-      if (other.name == use.name) errors.push_back(make_error("duplicate-id", item.span, fmt::format("two models are named '{}'", use.name)));
+      if (other.name == use.name)
+        errors.push_back(make_error("duplicate-id", item.span, fmt::format("two models are named '{}'", use.name)));
     }
     if (const Value* v = map.find("family")) use.family = read_text(*v, errors).value_or("");
     if (const Value* v = map.find("share")) use.share = read_number(*v, 0, 1, errors).value_or(1);
@@ -40,7 +41,8 @@ void read_models(const Value& value, Scenario& out, Library& library, Diagnostic
       errors.push_back(make_error("missing-key", item.span, "a model needs exactly one of 'catalog' and 'onnx'"));
     }
     if (const Value* v = map.find("batch")) use.batch_symbol = read_text(*v, errors).value_or("batch");
-    if (const Value* v = map.find("sequence")) use.sequence_symbol = v->text == "none" ? "" : read_text(*v, errors).value_or("sequence");
+    if (const Value* v = map.find("sequence"))
+      use.sequence_symbol = v->text == "none" ? "" : read_text(*v, errors).value_or("sequence");
     if (const Value* v = map.find("bind"); v != nullptr && v->kind == ValueKind::map) {
       for (const auto& entry : v->entries) {
         if (const auto size = read_integer(entry.value, 1, std::int64_t{1} << 40, errors)) use.bind[entry.key] = *size;
@@ -60,7 +62,8 @@ void read_models(const Value& value, Scenario& out, Library& library, Diagnostic
     out.models.push_back(std::move(use));
   }
   if (std::abs(total - 1) > 1e-6 && !out.models.empty()) {
-    errors.push_back(make_error("bad-value", value.span, fmt::format("the shares of the models sum to {:g}, not 1", total)));
+    errors.push_back(
+        make_error("bad-value", value.span, fmt::format("the shares of the models sum to {:g}, not 1", total)));
   }
 }
 
@@ -110,18 +113,21 @@ void read_arrivals(const Value& value, Arrivals& out, Diagnostics& errors) {
     out.length = Seconds(read_time(burst.require("for"), 1e-9, errors).value_or(0.5));
     burst.finish();
     if (out.length >= out.every) {
-      errors.push_back(make_error("bad-value", v->span, "a burst as long as its period", "make 'for' shorter than 'every'"));
+      errors.push_back(
+          make_error("bad-value", v->span, "a burst as long as its period", "make 'for' shorter than 'every'"));
     }
   }
   map.finish();
   if (kinds != 1 && value.kind == ValueKind::map) {
-    errors.push_back(make_error("missing-key", value.span, "arrivals needs exactly one of poisson, constant and burst"));
+    errors.push_back(
+        make_error("missing-key", value.span, "arrivals needs exactly one of poisson, constant and burst"));
   }
 }
 
 void read_profiles(const Value& value, Traffic& out, Diagnostics& errors) {
   if (!expect_list(value, "profiles", errors)) return;
-  if (value.items.empty() || value.items.size() > 64) errors.push_back(make_error("bad-value", value.span, "profiles needs 1 to 64 rows"));
+  if (value.items.empty() || value.items.size() > 64)
+    errors.push_back(make_error("bad-value", value.span, "profiles needs 1 to 64 rows"));
   double total = 0;
   for (const auto& item : value.items) {
     Profile profile;
@@ -132,13 +138,16 @@ void read_profiles(const Value& value, Traffic& out, Diagnostics& errors) {
     if (const Value* v = map.find("name")) profile.name = read_text(*v, errors).value_or(profile.name);
     map.finish();
     for (const auto& other : out.profiles) {
-      if (other.name == profile.name) errors.push_back(make_error("duplicate-id", item.span, fmt::format("two profiles are named '{}'", profile.name)));
+      if (other.name == profile.name)
+        errors.push_back(
+            make_error("duplicate-id", item.span, fmt::format("two profiles are named '{}'", profile.name)));
     }
     total += profile.share;
     out.profiles.push_back(std::move(profile));
   }
   if (std::abs(total - 1) > 1e-6 && !value.items.empty()) {
-    errors.push_back(make_error("bad-value", value.span, fmt::format("the shares of the profiles sum to {:g}, not 1", total)));
+    errors.push_back(
+        make_error("bad-value", value.span, fmt::format("the shares of the profiles sum to {:g}, not 1", total)));
   }
 }
 
@@ -152,13 +161,17 @@ void read_traffic(const Value& value, Traffic& out, Diagnostics& errors) {
   // Every period is a step of the simulation, requests or none.
   constexpr double kMaxPeriods = 1e6;
   if (out.arrivals.kind == ArrivalKind::burst && out.duration.raw() / out.arrivals.every.raw() > kMaxPeriods) {
-    errors.push_back(make_error("too-large", value.span, fmt::format("{:.0f} burst periods per replication; the limit is {:.0f}", out.duration.raw() / out.arrivals.every.raw(), kMaxPeriods)));
+    errors.push_back(make_error("too-large", value.span,
+                                fmt::format("{:.0f} burst periods per replication; the limit is {:.0f}",
+                                            out.duration.raw() / out.arrivals.every.raw(), kMaxPeriods)));
   }
   // A run of more requests than this would need gigabytes; say so before it starts.
   constexpr double kMaxRequests = 2e7;
   const double expected = std::max(out.arrivals.rate, out.arrivals.peak) * out.duration.raw();
   if (expected > kMaxRequests) {
-    errors.push_back(make_error("too-large", value.span, fmt::format("about {:.0f} requests per replication; the limit is {:.0f}", expected, kMaxRequests)));
+    errors.push_back(
+        make_error("too-large", value.span,
+                   fmt::format("about {:.0f} requests per replication; the limit is {:.0f}", expected, kMaxRequests)));
   }
 }
 
@@ -169,7 +182,8 @@ void read_serving(const Value& value, Serving& out, Diagnostics& errors) {
     if (const Value* x = batch.require("max")) out.batch_max = read_integer(*x, 1, 1 << 20, errors).value_or(1);
     if (const Value* x = batch.require("wait")) out.wait = to_ns(read_time(x, 0, errors).value_or(0));
     if (const Value* x = batch.find("group")) {
-      out.group = read_choice(*x, {"mixed", "by_bucket"}, errors).value_or("mixed") == "by_bucket" ? Grouping::by_bucket : Grouping::mixed;
+      out.group = read_choice(*x, {"mixed", "by_bucket"}, errors).value_or("mixed") == "by_bucket" ? Grouping::by_bucket
+                                                                                                   : Grouping::mixed;
     }
     batch.finish();
   }
@@ -195,7 +209,8 @@ void read_targets(const Value& value, Targets& out, Diagnostics& errors) {
   if (const Value* v = map.find("loss")) out.loss = read_percent(*v, 0, 1, errors);
   if (const Value* v = map.find("quality")) {
     MapReader quality(*v, "targets.quality", errors);
-    if (const Value* x = quality.find("against_baseline")) out.quality_identical = read_choice(*x, {"identical"}, errors).has_value();
+    if (const Value* x = quality.find("against_baseline"))
+      out.quality_identical = read_choice(*x, {"identical"}, errors).has_value();
     if (const Value* x = quality.find("absolute")) out.quality_absolute = read_number(*x, -1e9, 1e9, errors);
     quality.finish();
   }
@@ -276,34 +291,41 @@ void check_scenario(const Scenario& s, const Value& resolved, Diagnostics& error
   const auto& shapes = s.compile.shapes;
   if (!shapes.batch.empty() && s.serving.batch_max > shapes.batch.back()) {
     errors.push_back(make_error("bad-value", at("serving.batch.max"),
-                                fmt::format("batches of up to {} requests, but the largest compiled batch is {}", s.serving.batch_max, shapes.batch.back()),
+                                fmt::format("batches of up to {} requests, but the largest compiled batch is {}",
+                                            s.serving.batch_max, shapes.batch.back()),
                                 "raise compile.shapes.batch or lower serving.batch.max"));
   }
   // Each pair of a batch and a sequence size is compiled for every model.
   constexpr std::size_t kMaxShapes = 512;
   const std::size_t compiled = shapes.batch.size() * std::max<std::size_t>(1, shapes.sequence.size()) * s.models.size();
   if (compiled > kMaxShapes) {
-    errors.push_back(make_error("too-large", at("compile.shapes"), fmt::format("{} compiled shapes; the limit is {}", compiled, kMaxShapes), "compile fewer batch or sequence sizes"));
+    errors.push_back(make_error("too-large", at("compile.shapes"),
+                                fmt::format("{} compiled shapes; the limit is {}", compiled, kMaxShapes),
+                                "compile fewer batch or sequence sizes"));
   }
-  const bool sequences = std::any_of(s.models.begin(), s.models.end(), [](const ModelUse& m) { return !m.sequence_symbol.empty(); });
+  const bool sequences =
+      std::any_of(s.models.begin(), s.models.end(), [](const ModelUse& m) { return !m.sequence_symbol.empty(); });
   for (const auto& profile : s.traffic.profiles) {
     if (sequences && !shapes.sequence.empty() && profile.sequence > shapes.sequence.back()) {
       errors.push_back(make_error("bad-value", at("traffic.profiles"),
-                                  fmt::format("a profile of sequence {}, but the longest compiled sequence is {}", profile.sequence, shapes.sequence.back()),
+                                  fmt::format("a profile of sequence {}, but the longest compiled sequence is {}",
+                                              profile.sequence, shapes.sequence.back()),
                                   "add a longer compile.shapes.sequence"));
     }
   }
   if (s.accelerator && s.serving.clock &&
       (*s.serving.clock < s.accelerator->clock_min || *s.serving.clock > s.accelerator->clock_max)) {
     errors.push_back(make_error("bad-value", at("serving.clock"),
-                                fmt::format("a clock of {:.3g} GHz outside the accelerator's {:.3g} to {:.3g} GHz", s.serving.clock->raw() / 1e9,
-                                            s.accelerator->clock_min.raw() / 1e9, s.accelerator->clock_max.raw() / 1e9)));
+                                fmt::format("a clock of {:.3g} GHz outside the accelerator's {:.3g} to {:.3g} GHz",
+                                            s.serving.clock->raw() / 1e9, s.accelerator->clock_min.raw() / 1e9,
+                                            s.accelerator->clock_max.raw() / 1e9)));
   }
   std::vector<std::string> flows = {"auto"};
   for (const auto& [name, flow] : s.dataflows) flows.push_back(name);
   const auto check_flow = [&](const std::string& name) {
     if (std::find(flows.begin(), flows.end(), name) == flows.end()) {
-      errors.push_back(make_error("unknown-name", at("compile.dataflow"), fmt::format("no dataflow '{}'", name), suggest(name, flows)));
+      errors.push_back(make_error("unknown-name", at("compile.dataflow"), fmt::format("no dataflow '{}'", name),
+                                  suggest(name, flows)));
     }
   };
   check_flow(s.compile.dataflow);
@@ -313,7 +335,9 @@ void check_scenario(const Scenario& s, const Value& resolved, Diagnostics& error
   for (const auto& level : s.accelerator->levels) levels.push_back(level.name);
   for (const auto& row : s.compile.constraints) {
     if (s.accelerator->level(row.level) == nullptr) {
-      errors.push_back(make_error("unknown-name", row.span, fmt::format("the accelerator '{}' has no level '{}'", s.accelerator->name, row.level), suggest(row.level, levels)));
+      errors.push_back(make_error("unknown-name", row.span,
+                                  fmt::format("the accelerator '{}' has no level '{}'", s.accelerator->name, row.level),
+                                  suggest(row.level, levels)));
     }
   }
 }
@@ -331,7 +355,8 @@ Result<Scenario> read_scenario(const Value& resolved, Library& library) {
   if (const Value* v = map.require("accelerator")) {
     const Value* energy = v->find("energy");
     if (v->kind != ValueKind::map || energy == nullptr || energy->kind != ValueKind::map) {
-      errors.push_back(make_error("missing-key", v->span, "the accelerator lacks the key 'energy'", "name a table of catalog/energy"));
+      errors.push_back(make_error("missing-key", v->span, "the accelerator lacks the key 'energy'",
+                                  "name a table of catalog/energy"));
     } else {
       auto accelerator = read_accelerator(*v, *energy);
       if (accelerator.ok()) {
@@ -357,14 +382,17 @@ Result<Scenario> read_scenario(const Value& resolved, Library& library) {
   if (const Value* v = map.require("metric")) {
     MapReader metric(*v, "the metric section", errors);
     if (const Value* x = metric.require("name")) out.metric.name = read_text(*x, errors).value_or("");
-    if (const Value* x = metric.require("better")) out.metric.lower_is_better = read_choice(*x, {"lower", "higher"}, errors).value_or("lower") == "lower";
+    if (const Value* x = metric.require("better"))
+      out.metric.lower_is_better = read_choice(*x, {"lower", "higher"}, errors).value_or("lower") == "lower";
     metric.finish();
   }
   if (const Value* v = map.find("owners"); v != nullptr && v->kind == ValueKind::map) {
     for (const auto& entry : v->entries) {
       bool known = false;
       for (int i = 0; i < kStageCount; ++i) known |= entry.key == stage_name(static_cast<Stage>(i));
-      if (!known) errors.push_back(make_error("unknown-key", entry.span, fmt::format("unknown stage '{}' in owners", entry.key), suggest(entry.key, {"ingest", "lower", "schedule", "execute", "serve"})));
+      if (!known)
+        errors.push_back(make_error("unknown-key", entry.span, fmt::format("unknown stage '{}' in owners", entry.key),
+                                    suggest(entry.key, {"ingest", "lower", "schedule", "execute", "serve"})));
       out.owners[entry.key] = read_text(entry.value, errors).value_or("");
     }
   }

@@ -34,13 +34,13 @@ struct Buckets {
 
 /// One row of compile.constraints: a restriction on the loop nests of the kernels it matches.
 struct ConstraintRow {
-  std::string kernels = "*";            ///< glob over layer class or kernel name
-  std::string operation;                ///< "gemm" or "conv": only kernels of that iteration space; empty = any
-  std::string level;                    ///< storage level
-  std::optional<std::string> dim;       ///< with factor
+  std::string kernels = "*";       ///< glob over layer class or kernel name
+  std::string operation;           ///< "gemm" or "conv": only kernels of that iteration space; empty = any
+  std::string level;               ///< storage level
+  std::optional<std::string> dim;  ///< with factor
   std::optional<std::int64_t> factor_min;
   std::optional<std::int64_t> factor_max;
-  std::vector<std::string> order;       ///< loop order at the level, outermost first
+  std::vector<std::string> order;  ///< loop order at the level, outermost first
   std::optional<std::string> spatial_x;
   std::optional<std::string> spatial_y;
   std::vector<std::string> keep;
@@ -51,14 +51,14 @@ struct ConstraintRow {
 
 struct CompileOptions {
   Buckets shapes;
-  std::string dataflow = "auto";     ///< a name in catalog/dataflows, or auto
+  std::string dataflow = "auto";                         ///< a name in catalog/dataflows, or auto
   std::map<std::string, std::string> dataflow_by_class;  ///< layer class → dataflow
   std::string objective = "edp";
-  std::string search = "simple";     ///< simple | certified: a few tilings, or the best mapping with proof
+  std::string search = "simple";  ///< simple | certified: a few tilings, or the best mapping with proof
   std::vector<ConstraintRow> constraints;
   bool fuse_epilogue = false;
   bool fuse_attention = false;
-  std::string residency = "auto";    ///< auto | none: weights pinned on chip across batches
+  std::string residency = "auto";  ///< auto | none: weights pinned on chip across batches
   std::string sparsity = "off";
 };
 
@@ -72,19 +72,19 @@ struct Dataflow {
 
 struct Policy {
   std::string name;
-  std::string inputs;      ///< element format of weights and activations into the array
+  std::string inputs;  ///< element format of weights and activations into the array
   std::string weights;
   std::string accumulate;
   std::string outputs;
-  bool exact = false;      ///< exact integer accumulation: any reduction order gives the same bits
-  Span inputs_at{};        ///< where each format was written
+  bool exact = false;  ///< exact integer accumulation: any reduction order gives the same bits
+  Span inputs_at{};    ///< where each format was written
   Span weights_at{};
   Span accumulate_at{};
   Span outputs_at{};
 };
 
 struct Profile {
-  std::string name;        ///< "128"
+  std::string name;  ///< "128"
   std::int64_t sequence = 0;
   double share = 1.0;
 };
@@ -93,17 +93,17 @@ enum class ArrivalKind { poisson, burst, constant };
 
 struct Arrivals {
   ArrivalKind kind = ArrivalKind::poisson;
-  double rate = 0;         ///< per second; the base rate of bursts
-  double peak = 0;         ///< per second, inside a burst
-  Seconds every{0};        ///< burst period
-  Seconds length{0};       ///< burst length; a burst is the last `length` of each period
+  double rate = 0;    ///< per second; the base rate of bursts
+  double peak = 0;    ///< per second, inside a burst
+  Seconds every{0};   ///< burst period
+  Seconds length{0};  ///< burst length; a burst is the last `length` of each period
 };
 
 struct Traffic {
   std::vector<Profile> profiles;
   Arrivals arrivals;
   Seconds duration{0};
-  std::string source;      ///< where the mix was observed; empty = synthetic
+  std::string source;  ///< where the mix was observed; empty = synthetic
 };
 
 enum class Grouping { mixed, by_bucket };
@@ -112,15 +112,15 @@ struct Serving {
   std::int64_t batch_max = 1;
   Nanoseconds wait;
   Grouping group = Grouping::mixed;
-  std::int64_t queue = 0;          ///< waiting requests admitted at most
-  std::optional<Hertz> clock;      ///< absent = nominal
+  std::int64_t queue = 0;      ///< waiting requests admitted at most
+  std::optional<Hertz> clock;  ///< absent = nominal
 };
 
 struct Targets {
   std::optional<Nanoseconds> p95;
   std::optional<Nanoseconds> p99;
-  std::optional<double> loss;      ///< ratio
-  bool quality_identical = false;  ///< quality: {against_baseline: identical}
+  std::optional<double> loss;              ///< ratio
+  bool quality_identical = false;          ///< quality: {against_baseline: identical}
   std::optional<double> quality_absolute;  ///< needs measured weights
 };
 
@@ -131,15 +131,15 @@ struct Metric {
 
 struct Gate {
   std::string name;
-  std::int64_t pairs = 0;              ///< replications that judge
-  std::int64_t replay_pairs = 0;       ///< of them, replications on which resources are relieved
-  std::int64_t ranking_pairs = 0;      ///< of them, replications that only rank
-  std::int64_t min_slice_requests = 0; ///< per arm over all pairs; a thinner slice cannot pass alone
-  double alpha = 0.05;                 ///< one-sided harm and the bounds
+  std::int64_t pairs = 0;                 ///< replications that judge
+  std::int64_t replay_pairs = 0;          ///< of them, replications on which resources are relieved
+  std::int64_t ranking_pairs = 0;         ///< of them, replications that only rank
+  std::int64_t min_slice_requests = 0;    ///< per arm over all pairs; a thinner slice cannot pass alone
+  double alpha = 0.05;                    ///< one-sided harm and the bounds
   std::map<std::string, double> margins;  ///< metric → relative margin
   double default_margin = 0.02;
-  double recovery = 0.8;               ///< share of the regression a fix must recover
-  double closure = 0.8;                ///< share of the gap a relief must close to be the mechanism
+  double recovery = 0.8;  ///< share of the regression a fix must recover
+  double closure = 0.8;   ///< share of the gap a relief must close to be the mechanism
   std::int64_t resamples = 1000;
   std::uint64_t seed = 1;
   std::vector<std::string> required_evidence;
@@ -152,10 +152,10 @@ struct FixRow {
   std::string kind;
   std::string title;
   std::string hypothesis;
-  std::string set;    ///< dotted key
-  std::string rule;   ///< a row of study's table of value rules
-  Value value;        ///< for the rule "value"
-  double times = 1;   ///< for the rule "scale"
+  std::string set;   ///< dotted key
+  std::string rule;  ///< a row of study's table of value rules
+  Value value;       ///< for the rule "value"
+  double times = 1;  ///< for the rule "scale"
   Span span;
 };
 
@@ -177,7 +177,8 @@ struct Scenario {
   Value resolved;  ///< the document after all changes, defaults merged: what canonical_text and the pack hold
 };
 
-/// Reads a self-contained document (Library::resolve). Errors: every unknown key, wrong unit, contradiction, with spans.
+/// Reads a self-contained document (Library::resolve). Errors: every unknown key, wrong unit, contradiction, with
+/// spans.
 class Library;
 Result<Scenario> read_scenario(const Value& resolved, Library& library);
 
@@ -206,15 +207,16 @@ struct PatchableKey {
 struct Comparison {
   Value baseline;  ///< resolved document
   std::vector<Change> changes;
-  bool live = false;  ///< state: live — only then can the verdict be roll_back
-  std::string baseline_path;   ///< as written
+  bool live = false;          ///< state: live — only then can the verdict be roll_back
+  std::string baseline_path;  ///< as written
   std::string candidate_path;
   std::string candidate_name;
 };
 
 /// Reads both sides; the candidate is `base:` + `changes:`, and `base` must be the baseline that was given. Errors:
 /// duplicate-id, patch-target (unknown or unpatchable key, stages mixed, two changes of one path), …
-Result<Comparison> read_comparison(const std::string& baseline_path, const std::string& candidate_path, Library& library);
+Result<Comparison> read_comparison(const std::string& baseline_path, const std::string& candidate_path,
+                                   Library& library);
 
 /// The baseline document with the changes (by index, in order) and then the fix patches applied.
 [[nodiscard]] Value apply_changes(const Value& baseline, const std::vector<Change>& changes,

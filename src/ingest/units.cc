@@ -39,9 +39,19 @@ struct Prefix {
 };
 
 constexpr std::array<Prefix, 13> kPrefixes = {{
-    {"Ki", 0x1p10, true}, {"Mi", 0x1p20, true}, {"Gi", 0x1p30, true}, {"Ti", 0x1p40, true}, {"f", 1e-15, false},
-    {"p", 1e-12, false},  {"n", 1e-9, false},   {"u", 1e-6, false},   {"m", 1e-3, false},   {"k", 1e3, false},
-    {"M", 1e6, false},    {"G", 1e9, false},    {"T", 1e12, false},
+    {"Ki", 0x1p10, true},
+    {"Mi", 0x1p20, true},
+    {"Gi", 0x1p30, true},
+    {"Ti", 0x1p40, true},
+    {"f", 1e-15, false},
+    {"p", 1e-12, false},
+    {"n", 1e-9, false},
+    {"u", 1e-6, false},
+    {"m", 1e-3, false},
+    {"k", 1e3, false},
+    {"M", 1e6, false},
+    {"G", 1e9, false},
+    {"T", 1e12, false},
 }};
 
 Dim scaled_dim(Dim d, int sign) {
@@ -141,8 +151,13 @@ std::string base_unit(Dim d) {
     int exponent;
     std::string_view name;
   };
-  const std::array<Part, 7> parts = {{{d.bit, "bit"}, {d.byte, "B"}, {d.cycle, "cycle"}, {d.second, "s"},
-                                      {d.joule, "J"}, {d.mac, "MAC"}, {d.kelvin, "K"}}};
+  const std::array<Part, 7> parts = {{{d.bit, "bit"},
+                                      {d.byte, "B"},
+                                      {d.cycle, "cycle"},
+                                      {d.second, "s"},
+                                      {d.joule, "J"},
+                                      {d.mac, "MAC"},
+                                      {d.kelvin, "K"}}};
   std::string top;
   std::string bottom;
   for (const auto& part : parts) {
@@ -167,7 +182,8 @@ namespace {
 
 std::optional<Physical> parse_or_report(const Value& value, std::string_view example, Diagnostics& errors) {
   if (value.kind != ValueKind::scalar) {
-    errors.push_back(make_error("wrong-type", value.span, fmt::format("expected a number with a unit such as {}", example)));
+    errors.push_back(
+        make_error("wrong-type", value.span, fmt::format("expected a number with a unit such as {}", example)));
     return std::nullopt;
   }
   std::string why;
@@ -177,7 +193,8 @@ std::optional<Physical> parse_or_report(const Value& value, std::string_view exa
   if (bare) {
     const auto space = example.find(' ');
     const std::string_view unit = space == std::string_view::npos ? example : example.substr(space + 1);
-    errors.push_back(make_error("missing-unit", value.span, why, fmt::format("write it with its unit, such as {} {}", value.text, unit)));
+    errors.push_back(make_error("missing-unit", value.span, why,
+                                fmt::format("write it with its unit, such as {} {}", value.text, unit)));
   } else if (why.starts_with("unknown unit")) {
     errors.push_back(make_error("unknown-unit", value.span, why, fmt::format("write it like {}", example)));
   } else {
@@ -193,7 +210,7 @@ std::optional<double> read_quantity(const Value& value, Dim dim, std::string_vie
   const auto physical = parse_or_report(value, example, errors);
   if (!physical) return std::nullopt;
   if (physical->dim != dim || physical->celsius || physical->percent) {
-    const std::string got = physical->celsius    ? "a temperature (degC)"
+    const std::string got = physical->celsius   ? "a temperature (degC)"
                             : physical->percent ? "a percentage"
                                                 : dim_text(physical->dim);
     errors.push_back(make_error("wrong-dimension", value.span,
@@ -213,9 +230,10 @@ std::optional<double> read_celsius(const Value& value, Diagnostics& errors) {
   const auto physical = parse_or_report(value, "30 degC", errors);
   if (!physical) return std::nullopt;
   if (!physical->celsius) {
-    errors.push_back(make_error("wrong-dimension", value.span,
-                                fmt::format("'{}' is {}, but a temperature is needed", value.text, dim_text(physical->dim)),
-                                "write it like 30 degC"));
+    errors.push_back(
+        make_error("wrong-dimension", value.span,
+                   fmt::format("'{}' is {}, but a temperature is needed", value.text, dim_text(physical->dim)),
+                   "write it like 30 degC"));
     return std::nullopt;
   }
   if (physical->value < -100 || physical->value > 300) {
@@ -229,9 +247,10 @@ std::optional<double> read_percent(const Value& value, double low, double high, 
   const auto physical = parse_or_report(value, "0.1 %", errors);
   if (!physical) return std::nullopt;
   if (!physical->percent) {
-    errors.push_back(make_error("wrong-dimension", value.span,
-                                fmt::format("'{}' is {}, but a percentage is needed", value.text, dim_text(physical->dim)),
-                                "write it like 0.1 %"));
+    errors.push_back(
+        make_error("wrong-dimension", value.span,
+                   fmt::format("'{}' is {}, but a percentage is needed", value.text, dim_text(physical->dim)),
+                   "write it like 0.1 %"));
     return std::nullopt;
   }
   if (!(physical->value >= low && physical->value <= high)) {

@@ -20,7 +20,8 @@ std::string bytes_text(double bytes) {
 
 std::string dims_text(const lower::Kernel& kernel) {
   std::string out;
-  for (std::size_t d = 0; d < kernel.einsum.dim_names.size(); ++d) out += fmt::format("{}{}={}", d == 0 ? "" : " ", kernel.einsum.dim_names[d], kernel.einsum.dims[d]);
+  for (std::size_t d = 0; d < kernel.einsum.dim_names.size(); ++d)
+    out += fmt::format("{}{}={}", d == 0 ? "" : " ", kernel.einsum.dim_names[d], kernel.einsum.dims[d]);
   return out;
 }
 
@@ -41,24 +42,34 @@ const schedule::Bucket& largest(const schedule::ModelSchedules& model) { return 
 }  // namespace
 
 std::string pre_flight_text(const decide::PreFlight& f) {
-  return fmt::format("pre-flight: capacity {:.0f} requests/s in full batches, busy {:.1f} % on average and {:.0f} % of capacity at the peak, largest batch {:.2f} ms\n", f.capacity_per_s, 100 * f.utilization,
-                     100 * f.peak_utilization, f.largest_batch_seconds * 1e3);
+  return fmt::format(
+      "pre-flight: capacity {:.0f} requests/s in full batches, busy {:.1f} % on average and {:.0f} % of capacity at "
+      "the peak, largest batch {:.2f} ms\n",
+      f.capacity_per_s, 100 * f.utilization, 100 * f.peak_utilization, f.largest_batch_seconds * 1e3);
 }
 
 std::string ingest_text(const ingest::Scenario& s) {
   std::string out = fmt::format("scenario {}\n", s.name);
   for (const auto& model : s.models) {
-    out += fmt::format("model {} ({}), {:.0f} % of requests: {} nodes, {} tensors, opset {}, {}\n", model.name, model.family, 100 * model.share, model.graph->nodes.size(), model.graph->tensors.size(),
+    out += fmt::format("model {} ({}), {:.0f} % of requests: {} nodes, {} tensors, opset {}, {}\n", model.name,
+                       model.family, 100 * model.share, model.graph->nodes.size(), model.graph->tensors.size(),
                        model.graph->opset, model.graph->has_weights ? "with trained weights" : "shapes only");
   }
   const auto& a = *s.accelerator;
-  out += fmt::format("accelerator {}: {} x {} PEs at {:.3g} GHz, energy table {}\n", a.name, a.array().fanout_y, a.array().fanout_x, a.nominal.frequency.raw() * 1e-9, a.energy_table);
+  out += fmt::format("accelerator {}: {} x {} PEs at {:.3g} GHz, energy table {}\n", a.name, a.array().fanout_y,
+                     a.array().fanout_x, a.nominal.frequency.raw() * 1e-9, a.energy_table);
   for (const auto& level : a.levels) {
-    out += fmt::format("  {:<12} {:>12}{}{}\n", level.name, level.capacity ? bytes_text(static_cast<double>(level.capacity->raw())) : "unbounded", level.off_chip ? "  off chip" : "", level.array ? "  array" : "");
+    out += fmt::format("  {:<12} {:>12}{}{}\n", level.name,
+                       level.capacity ? bytes_text(static_cast<double>(level.capacity->raw())) : "unbounded",
+                       level.off_chip ? "  off chip" : "", level.array ? "  array" : "");
   }
-  out += fmt::format("precision {}: {} x {} into {}, stored as {}{}\n", s.precision.name, s.precision.inputs, s.precision.weights, s.precision.accumulate, s.precision.outputs, s.precision.exact ? ", exact sums" : "");
-  for (const auto& profile : s.traffic.profiles) out += fmt::format("profile {}: {:.0f} % of requests\n", profile.name, 100 * profile.share);
-  out += fmt::format("traffic source: {}\n", s.traffic.source.empty() ? "none stated, so it counts as synthetic" : s.traffic.source);
+  out += fmt::format("precision {}: {} x {} into {}, stored as {}{}\n", s.precision.name, s.precision.inputs,
+                     s.precision.weights, s.precision.accumulate, s.precision.outputs,
+                     s.precision.exact ? ", exact sums" : "");
+  for (const auto& profile : s.traffic.profiles)
+    out += fmt::format("profile {}: {:.0f} % of requests\n", profile.name, 100 * profile.share);
+  out += fmt::format("traffic source: {}\n",
+                     s.traffic.source.empty() ? "none stated, so it counts as synthetic" : s.traffic.source);
   return out;
 }
 
@@ -66,11 +77,16 @@ std::string lower_text(const study::Prepared& prepared) {
   std::string out;
   for (const auto& model : prepared.compiled->models) {
     const auto& bucket = largest(model);
-    out += fmt::format("{} at {}: {} kernels run {} times\n", model.name, shape_text(bucket.batch, bucket.sequence), bucket.graph->kernels.size(), bucket.graph->instances.size());
-    out += fmt::format("  {:<34} {:<18} {:>4} {:>9} {:>10}  {}\n", "kernel", "class", "x", "GMAC", "vector op", "dimensions or reason");
+    out += fmt::format("{} at {}: {} kernels run {} times\n", model.name, shape_text(bucket.batch, bucket.sequence),
+                       bucket.graph->kernels.size(), bucket.graph->instances.size());
+    out += fmt::format("  {:<34} {:<18} {:>4} {:>9} {:>10}  {}\n", "kernel", "class", "x", "GMAC", "vector op",
+                       "dimensions or reason");
     for (const auto& kernel : bucket.graph->kernels) {
-      out += fmt::format("  {:<34} {:<18} {:>4} {:>9.3f} {:>10.3e}  {}\n", kernel.name, kernel.layer_class, kernel.repeats, static_cast<double>(kernel.macs()) * 1e-9, static_cast<double>(kernel.vector_operations()), dims_text(kernel));
-      for (const auto& other : kernel.alternatives) out += fmt::format("  {:<34}   {} {}: {}\n", "", other.chosen ? "+" : "-", other.name, other.reason);
+      out += fmt::format("  {:<34} {:<18} {:>4} {:>9.3f} {:>10.3e}  {}\n", kernel.name, kernel.layer_class,
+                         kernel.repeats, static_cast<double>(kernel.macs()) * 1e-9,
+                         static_cast<double>(kernel.vector_operations()), dims_text(kernel));
+      for (const auto& other : kernel.alternatives)
+        out += fmt::format("  {:<34}   {} {}: {}\n", "", other.chosen ? "+" : "-", other.name, other.reason);
     }
   }
   return out;
@@ -79,10 +95,14 @@ std::string lower_text(const study::Prepared& prepared) {
 std::string schedule_text(const study::Prepared& prepared) {
   std::string out;
   const auto& residency = prepared.compiled->residency;
-  out += fmt::format("weights pinned on chip: {} of {} available\n", bytes_text(static_cast<double>(residency.pinned_bytes)), residency.available_bytes < 0 ? "unbounded" : bytes_text(static_cast<double>(residency.available_bytes)));
+  out += fmt::format(
+      "weights pinned on chip: {} of {} available\n", bytes_text(static_cast<double>(residency.pinned_bytes)),
+      residency.available_bytes < 0 ? "unbounded" : bytes_text(static_cast<double>(residency.available_bytes)));
   for (const auto& model : prepared.compiled->models) {
     const auto& bucket = largest(model);
-    out += fmt::format("{} at {}: activations peak at {} on chip, {} spilled\n", model.name, shape_text(bucket.batch, bucket.sequence), bytes_text(static_cast<double>(bucket.schedule->placement.peak)),
+    out += fmt::format("{} at {}: activations peak at {} on chip, {} spilled\n", model.name,
+                       shape_text(bucket.batch, bucket.sequence),
+                       bytes_text(static_cast<double>(bucket.schedule->placement.peak)),
                        bytes_text(static_cast<double>(bucket.schedule->placement.spilled)));
     if (bucket.schedule->proof) out += proof_text(*bucket.schedule->proof);
     out += dataflow_choice_text(bucket, prepared.scenario->accelerator->nominal.frequency);
@@ -90,7 +110,8 @@ std::string schedule_text(const study::Prepared& prepared) {
       const auto& kernel = bucket.graph->kernels[k];
       if (kernel.kind != lower::KernelKind::matrix) continue;
       const auto& made = bucket.schedule->kernels[k];
-      out += fmt::format("\n{} ({}, {} mappings compared), {}\n{}\n", kernel.name, made.dataflow, made.evaluated, dims_text(kernel), made.text);
+      out += fmt::format("\n{} ({}, {} mappings compared), {}\n{}\n", kernel.name, made.dataflow, made.evaluated,
+                         dims_text(kernel), made.text);
       if (made.proof) out += proof_text(*made.proof);
     }
   }
@@ -100,38 +121,52 @@ std::string schedule_text(const study::Prepared& prepared) {
 std::string execute_text(const study::Prepared& prepared) {
   const auto& costs = *prepared.costs;
   std::string out = fmt::format("cost of every compiled shape at {:.4g} GHz\n", costs.clock.frequency.raw() * 1e-9);
-  out += fmt::format("{:>12} {:>11} {:>10} {:>8} {:>14} {:>14} {:>10}\n", "shape", "cycles", "time", "useful", "off-array w.", "off-chip w.", "energy");
+  out += fmt::format("{:>12} {:>11} {:>10} {:>8} {:>14} {:>14} {:>10}\n", "shape", "cycles", "time", "useful",
+                     "off-array w.", "off-chip w.", "energy");
   for (const auto& entry : costs.entries) {
     execute::Movement moved;
     for (const auto& layer : entry.layers) {
       moved.off_array_weight += layer.movement.off_array_weight;
       moved.off_chip_weight += layer.movement.off_chip_weight;
     }
-    out += fmt::format("{:>12} {:>11} {:>7.3f} ms {:>6.1f} % {:>14} {:>14} {:>7.3f} J\n", shape_text(entry.batch, entry.sequence), entry.cycles, static_cast<double>(entry.duration.raw()) * 1e-6,
-                       entry.cycles > 0 ? 100.0 * static_cast<double>(entry.classes[0]) / static_cast<double>(entry.cycles) : 0.0, bytes_text(static_cast<double>(moved.off_array_weight)),
-                       bytes_text(static_cast<double>(moved.off_chip_weight)), static_cast<double>(entry.femtojoules) * 1e-15);
+    out += fmt::format(
+        "{:>12} {:>11} {:>7.3f} ms {:>6.1f} % {:>14} {:>14} {:>7.3f} J\n", shape_text(entry.batch, entry.sequence),
+        entry.cycles, static_cast<double>(entry.duration.raw()) * 1e-6,
+        entry.cycles > 0 ? 100.0 * static_cast<double>(entry.classes[0]) / static_cast<double>(entry.cycles) : 0.0,
+        bytes_text(static_cast<double>(moved.off_array_weight)), bytes_text(static_cast<double>(moved.off_chip_weight)),
+        static_cast<double>(entry.femtojoules) * 1e-15);
   }
   const auto& last = costs.entries.back();
   out += fmt::format("\ncycles of {} by class\n", shape_text(last.batch, last.sequence));
   for (std::size_t c = 0; c < execute::kCycleClasses; ++c) {
     if (last.classes[c] == 0) continue;
-    out += fmt::format("  {:<16} {:>11} {:>5.1f} %\n", execute::kCycleClassNames[c], last.classes[c], 100.0 * static_cast<double>(last.classes[c]) / static_cast<double>(last.cycles));
+    out += fmt::format("  {:<16} {:>11} {:>5.1f} %\n", execute::kCycleClassNames[c], last.classes[c],
+                       100.0 * static_cast<double>(last.classes[c]) / static_cast<double>(last.cycles));
   }
   return out;
 }
 
 std::string serve_text(const study::Prepared& prepared, const validate::Summary& s, std::uint64_t seed) {
-  std::string out = fmt::format("one replication of {}, seed {}: {} offered, {} completed, {} lost, {} batches\n", prepared.scenario->name, seed, s.all.offered, s.all.completed, s.all.lost, s.batches);
-  const auto ms = [](std::int64_t ns) { return ns < 0 ? std::string("-") : fmt::format("{:.3f}", static_cast<double>(ns) * 1e-6); };
+  std::string out = fmt::format("one replication of {}, seed {}: {} offered, {} completed, {} lost, {} batches\n",
+                                prepared.scenario->name, seed, s.all.offered, s.all.completed, s.all.lost, s.batches);
+  const auto ms = [](std::int64_t ns) {
+    return ns < 0 ? std::string("-") : fmt::format("{:.3f}", static_cast<double>(ns) * 1e-6);
+  };
   out += fmt::format("{:<12} {:>9} {:>9} {:>9} {:>9}\n", "load", "requests", "p50 ms", "p95 ms", "p99 ms");
   const char* names[] = {"base", "burst"};
   for (int phase = 0; phase < validate::kPhases; ++phase) {
     const auto& row = s.by_phase[static_cast<std::size_t>(phase)];
-    if (row.offered > 0) out += fmt::format("{:<12} {:>9} {:>9} {:>9} {:>9}\n", names[phase], row.completed, ms(row.p50_ns), ms(row.p95_ns), ms(row.p99_ns));
+    if (row.offered > 0)
+      out += fmt::format("{:<12} {:>9} {:>9} {:>9} {:>9}\n", names[phase], row.completed, ms(row.p50_ns),
+                         ms(row.p95_ns), ms(row.p99_ns));
   }
-  out += fmt::format("{:<12} {:>9} {:>9} {:>9} {:>9}\n", "all", s.all.completed, ms(s.all.p50_ns), ms(s.all.p95_ns), ms(s.all.p99_ns));
-  out += fmt::format("busy {:.1f} % of {:.1f} s, at most {} waiting, {:.1f} % of the rows are padding\n", 100.0 * static_cast<double>(s.busy_ns) / static_cast<double>(std::max<std::int64_t>(1, s.span_ns)),
-                     static_cast<double>(s.span_ns) * 1e-9, s.max_queue, s.padded_rows > 0 ? 100.0 * (1 - static_cast<double>(s.real_rows) / static_cast<double>(s.padded_rows)) : 0.0);
+  out += fmt::format("{:<12} {:>9} {:>9} {:>9} {:>9}\n", "all", s.all.completed, ms(s.all.p50_ns), ms(s.all.p95_ns),
+                     ms(s.all.p99_ns));
+  out += fmt::format(
+      "busy {:.1f} % of {:.1f} s, at most {} waiting, {:.1f} % of the rows are padding\n",
+      100.0 * static_cast<double>(s.busy_ns) / static_cast<double>(std::max<std::int64_t>(1, s.span_ns)),
+      static_cast<double>(s.span_ns) * 1e-9, s.max_queue,
+      s.padded_rows > 0 ? 100.0 * (1 - static_cast<double>(s.real_rows) / static_cast<double>(s.padded_rows)) : 0.0);
   return out;
 }
 
@@ -139,7 +174,9 @@ std::string validate_text(const decide::Arm& arm, const decide::PreFlight& fligh
   const auto& scenario = *arm.scenario;
   std::string out = fmt::format("{} over {} replications\n", scenario.name, arm.runs.size()) + pre_flight_text(flight);
   for (const auto& limit : decide::limits(arm, scenario.gate.alpha)) {
-    out += fmt::format("{:<5} {} (upper bound {}), limit {}: {}\n", limit.name, value_text(limit.value, limit.unit), value_text(limit.upper, limit.unit), value_text(limit.limit, limit.unit), limit.met ? "met" : "missed");
+    out += fmt::format("{:<5} {} (upper bound {}), limit {}: {}\n", limit.name, value_text(limit.value, limit.unit),
+                       value_text(limit.upper, limit.unit), value_text(limit.limit, limit.unit),
+                       limit.met ? "met" : "missed");
   }
   out += fmt::format("\n{:<44} {:<34} {:>14} {:>10}\n", "metric", "slice", "mean", "sd %");
   for (const auto& metric : validate::metrics()) {
@@ -155,7 +192,8 @@ std::string validate_text(const decide::Arm& arm, const decide::PreFlight& fligh
       if (seeds.size() != arm.runs.size()) continue;
       const auto interval = validate::mean_interval(seeds, 0.95);
       if (interval.mean == 0) continue;
-      out += fmt::format("{:<44} {:<34} {:>14} {:>9.2f}\n", metric.name, id.load == "all" ? "everything" : id.name(), value_text(interval.mean, metric.unit), 100 * interval.sd / interval.mean);
+      out += fmt::format("{:<44} {:<34} {:>14} {:>9.2f}\n", metric.name, id.load == "all" ? "everything" : id.name(),
+                         value_text(interval.mean, metric.unit), 100 * interval.sd / interval.mean);
     }
   }
   out += "\ninvariants: ";
@@ -167,7 +205,8 @@ std::string validate_text(const decide::Arm& arm, const decide::PreFlight& fligh
       if (!invariant.holds) broken.push_back(fmt::format("{}: {}", invariant.name, invariant.detail));
     }
   }
-  out += broken.empty() ? fmt::format("all {} hold exactly\n", checked) : fmt::format("{} of {} broken, first {}\n", broken.size(), checked, broken.front());
+  out += broken.empty() ? fmt::format("all {} hold exactly\n", checked)
+                        : fmt::format("{} of {} broken, first {}\n", broken.size(), checked, broken.front());
   return out;
 }
 

@@ -12,7 +12,8 @@ namespace plumbline::report {
 [[nodiscard]] std::string schedule_text(const study::Prepared& prepared);
 [[nodiscard]] std::string execute_text(const study::Prepared& prepared);
 /// One replication.
-[[nodiscard]] std::string serve_text(const study::Prepared& prepared, const validate::Summary& summary, std::uint64_t seed);
+[[nodiscard]] std::string serve_text(const study::Prepared& prepared, const validate::Summary& summary,
+                                     std::uint64_t seed);
 /// Means over replications: service, limits, the gated metric per slice, invariants.
 [[nodiscard]] std::string validate_text(const decide::Arm& arm, const decide::PreFlight& flight);
 /// The pre-flight line.

@@ -44,7 +44,8 @@ const execute::KernelCost* find_kernel(const execute::BatchCost& entry, const st
 }
 
 // The kernel of a layer class whose weight traffic differs most between the arms, with both loop nests.
-void add_kernel_steps(const execute::BatchCost& before, const execute::BatchCost& after, const std::string& layer, std::vector<WhyStep>& steps) {
+void add_kernel_steps(const execute::BatchCost& before, const execute::BatchCost& after, const std::string& layer,
+                      std::vector<WhyStep>& steps) {
   const execute::KernelCost* worst = nullptr;
   const execute::KernelCost* worst_before = nullptr;
   std::int64_t most = -1;
@@ -52,7 +53,8 @@ void add_kernel_steps(const execute::BatchCost& before, const execute::BatchCost
     if (kernel.layer_class != layer) continue;
     const auto* old = find_kernel(before, kernel.name);
     if (old == nullptr) continue;
-    const std::int64_t moved = std::abs(kernel.repeats * kernel.movement.off_array_weight - old->repeats * old->movement.off_array_weight);
+    const std::int64_t moved =
+        std::abs(kernel.repeats * kernel.movement.off_array_weight - old->repeats * old->movement.off_array_weight);
     if (moved > most) {
       most = moved;
       worst = &kernel;
@@ -60,8 +62,12 @@ void add_kernel_steps(const execute::BatchCost& before, const execute::BatchCost
     }
   }
   if (worst == nullptr) return;
-  steps.push_back({"kernel", fmt::format("{} ({} times in the model): {:.3f} MB of weights per execution, {:.3f} MB before", worst->name, worst->repeats,
-                                         static_cast<double>(worst->movement.off_array_weight) * 1e-6, static_cast<double>(worst_before->movement.off_array_weight) * 1e-6), ""});
+  steps.push_back(
+      {"kernel",
+       fmt::format("{} ({} times in the model): {:.3f} MB of weights per execution, {:.3f} MB before", worst->name,
+                   worst->repeats, static_cast<double>(worst->movement.off_array_weight) * 1e-6,
+                   static_cast<double>(worst_before->movement.off_array_weight) * 1e-6),
+       ""});
   if (worst->mapping == worst_before->mapping) {
     steps.push_back({"mapping", "the same loop nest in both arms:\n" + worst->mapping, ""});
   } else {
@@ -76,7 +82,8 @@ void add_shape_steps(const DecisionStudy& study, std::vector<WhyStep>& steps) {
   const auto counts_before = batch_counts(study.table.baseline);
   const auto counts_after = batch_counts(study.table.candidate);
   if (before.entries.size() != after.entries.size() || before.layer_classes != after.layer_classes) {
-    steps.push_back({"batch shape", "the arms compile other shapes or layers, so batches are not compared one by one", ""});
+    steps.push_back(
+        {"batch shape", "the arms compile other shapes or layers, so batches are not compared one by one", ""});
     return;
   }
   std::size_t worst = 0;
@@ -84,7 +91,8 @@ void add_shape_steps(const DecisionStudy& study, std::vector<WhyStep>& steps) {
   double most = 0;
   for (std::size_t e = 0; e < after.entries.size(); ++e) {
     for (std::size_t l = 0; l < after.layer_classes.size(); ++l) {
-      const double delta = static_cast<double>(after.entries[e].layers[l].movement.off_array_weight - before.entries[e].layers[l].movement.off_array_weight);
+      const double delta = static_cast<double>(after.entries[e].layers[l].movement.off_array_weight -
+                                               before.entries[e].layers[l].movement.off_array_weight);
       const double weight = std::abs(delta) * static_cast<double>(e < counts_after.size() ? counts_after[e] : 0);
       if (weight > most) {
         most = weight;
@@ -103,31 +111,49 @@ void add_shape_steps(const DecisionStudy& study, std::vector<WhyStep>& steps) {
     const std::int64_t nb = e < counts_before.size() ? counts_before[e] : 0;
     const std::int64_t na = e < counts_after.size() ? counts_after[e] : 0;
     if (nb == 0 && na == 0) continue;
-    steps.push_back({"batch shape", fmt::format("{:>9}: {:8.2f} MB of weights a batch, {:8.2f} MB before; {} batches, {} before", shape_name(after.entries[e]), static_cast<double>(a) * 1e-6,
-                                                static_cast<double>(b) * 1e-6, na, nb), ""});
+    steps.push_back({"batch shape",
+                     fmt::format("{:>9}: {:8.2f} MB of weights a batch, {:8.2f} MB before; {} batches, {} before",
+                                 shape_name(after.entries[e]), static_cast<double>(a) * 1e-6,
+                                 static_cast<double>(b) * 1e-6, na, nb),
+                     ""});
   }
   if (most <= 0) {
-    steps.push_back({"kernel", "every kernel moves what it moved before in every shape: the batches changed, not the kernels", ""});
+    steps.push_back(
+        {"kernel", "every kernel moves what it moved before in every shape: the batches changed, not the kernels", ""});
     return;
   }
-  steps.push_back({"layer class", fmt::format("{} in {} batches moves most of it", after.layer_classes[worst_layer], shape_name(after.entries[worst])), ""});
+  steps.push_back({"layer class",
+                   fmt::format("{} in {} batches moves most of it", after.layer_classes[worst_layer],
+                               shape_name(after.entries[worst])),
+                   ""});
   add_kernel_steps(before.entries[worst], after.entries[worst], after.layer_classes[worst_layer], steps);
 }
 
 void add_layer_steps(const decide::Decision& decision, const decide::SliceId& slice, std::vector<WhyStep>& steps) {
   for (const auto& row : decision.slices) {
-    if (row.id.layer_class == "all" || row.id.family != slice.family || row.id.profile != slice.profile || row.id.load != slice.load || !row.paired.valid) continue;
+    if (row.id.layer_class == "all" || row.id.family != slice.family || row.id.profile != slice.profile ||
+        row.id.load != slice.load || !row.paired.valid)
+      continue;
     if (row.paired.baseline == 0 && row.paired.candidate == 0) continue;
-    steps.push_back({"layer class", fmt::format("{:<18} {:10.3f} MB, {:10.3f} before ({:+.1f} %)", row.id.layer_class, row.paired.candidate * 1e-6, row.paired.baseline * 1e-6, row.paired.change_percent), ""});
+    steps.push_back({"layer class",
+                     fmt::format("{:<18} {:10.3f} MB, {:10.3f} before ({:+.1f} %)", row.id.layer_class,
+                                 row.paired.candidate * 1e-6, row.paired.baseline * 1e-6, row.paired.change_percent),
+                     ""});
   }
 }
 
-WhyFinding slice_finding(const DecisionStudy& study, const decide::Decision& decision, const decide::SliceJudgement& row, std::string id) {
+WhyFinding slice_finding(const DecisionStudy& study, const decide::Decision& decision,
+                         const decide::SliceJudgement& row, std::string id) {
   WhyFinding out;
   out.id = std::move(id);
   const auto& p = row.paired;
-  out.what = fmt::format("{} in {}: {:.6g} -> {:.6g} {} ({:+.1f} %), {}", row.metric, row.id.name(), p.baseline, p.candidate, decision.unit, p.change_percent, decide::slice_verdict_name(row.verdict));
-  out.steps.push_back({"slice", fmt::format("mean of {} paired replications, 95 % interval {:+.2f} to {:+.2f} %, p {:.3g}, {} requests", p.n, p.ci_low, p.ci_high, p.p, p.requests), ""});
+  out.what = fmt::format("{} in {}: {:.6g} -> {:.6g} {} ({:+.1f} %), {}", row.metric, row.id.name(), p.baseline,
+                         p.candidate, decision.unit, p.change_percent, decide::slice_verdict_name(row.verdict));
+  out.steps.push_back(
+      {"slice",
+       fmt::format("mean of {} paired replications, 95 % interval {:+.2f} to {:+.2f} %, p {:.3g}, {} requests", p.n,
+                   p.ci_low, p.ci_high, p.p, p.requests),
+       ""});
   add_layer_steps(decision, row.id, out.steps);
   add_shape_steps(study, out.steps);
   if (const auto* change = find_change(study, decision.first_failing_change)) out.steps.push_back(input_step(*change));
@@ -138,16 +164,24 @@ WhyFinding change_finding(const DecisionStudy& study, const decide::Decision& de
   WhyFinding out;
   out.id = "change:" + change.id;
   const auto* attribution = decision.symptom_attribution ? &*decision.symptom_attribution : &decision.attribution;
-  out.what = fmt::format("'{}' belongs to {} and {}", change.id, change.owner.empty() ? "nobody named" : change.owner, ingest::stage_name(change.stage));
+  out.what = fmt::format("'{}' belongs to {} and {}", change.id, change.owner.empty() ? "nobody named" : change.owner,
+                         ingest::stage_name(change.stage));
   for (const auto& share : attribution->shares) {
     if (share.change != change.id) continue;
-    out.steps.push_back({"attribution", fmt::format("Shapley value {:+.6g} {} of {:+.6g} on {} in {} (95 % interval {:+.6g} to {:+.6g})", share.value, decision.unit, attribution->total, attribution->metric,
-                                                    attribution->slice.name(), share.ci_low, share.ci_high), ""});
+    out.steps.push_back(
+        {"attribution",
+         fmt::format("Shapley value {:+.6g} {} of {:+.6g} on {} in {} (95 % interval {:+.6g} to {:+.6g})", share.value,
+                     decision.unit, attribution->total, attribution->metric, attribution->slice.name(), share.ci_low,
+                     share.ci_high),
+         ""});
   }
   for (const auto& h : decision.hypotheses) {
     if (h.change != change.id) continue;
-    out.steps.push_back({"hypothesis", fmt::format("{}: predicted {}, measured {}, {}", h.claim, h.predicted ? fmt::format("{:+.6g}", *h.predicted) : h.predicted_why,
-                                                   h.measured ? fmt::format("{:+.6g}", *h.measured) : "nothing", h.verdict), ""});
+    out.steps.push_back({"hypothesis",
+                         fmt::format("{}: predicted {}, measured {}, {}", h.claim,
+                                     h.predicted ? fmt::format("{:+.6g}", *h.predicted) : h.predicted_why,
+                                     h.measured ? fmt::format("{:+.6g}", *h.measured) : "nothing", h.verdict),
+                         ""});
   }
   if (change.id == decision.first_failing_change) add_shape_steps(study, out.steps);
   out.steps.push_back(input_step(change));
@@ -160,31 +194,51 @@ std::vector<WhyFinding> why_findings(const DecisionStudy& study, const decide::D
   std::vector<WhyFinding> out;
   WhyFinding verdict{"verdict", fmt::format("the verdict is {}", decide::verdict_name(decision.verdict)), {}};
   for (const auto& reason : decision.reasons) verdict.steps.push_back({"reason", reason, ""});
-  for (const auto& guard : decision.guards) verdict.steps.push_back({"guard", fmt::format("{}: {} ({})", guard.name, guard.holds ? "holds" : "does not hold", guard.detail), ""});
+  for (const auto& guard : decision.guards)
+    verdict.steps.push_back(
+        {"guard", fmt::format("{}: {} ({})", guard.name, guard.holds ? "holds" : "does not hold", guard.detail), ""});
   out.push_back(std::move(verdict));
   for (const auto& row : decision.slices) {
     if (!row.id.gated || !row.paired.valid) continue;
-    if (decision.symptom.harmful && row.id == decision.symptom.slice) out.push_back(slice_finding(study, decision, row, "symptom"));
+    if (decision.symptom.harmful && row.id == decision.symptom.slice)
+      out.push_back(slice_finding(study, decision, row, "symptom"));
     out.push_back(slice_finding(study, decision, row, fmt::format("slice:{}/{}", row.id.load, row.id.profile)));
   }
   for (std::size_t i = 0; i < decision.sla_candidate.size() && i < decision.sla_baseline.size(); ++i) {
     const auto& after = decision.sla_candidate[i];
     const auto& before = decision.sla_baseline[i];
-    WhyFinding limit{"limit:" + after.name, fmt::format("{} {:.6g} {} (upper bound {:.6g}) against the limit {:.6g}", after.name, after.value, after.unit, after.upper, after.limit), {}};
-    limit.steps.push_back({"before", fmt::format("{:.6g} {} (upper bound {:.6g})", before.value, before.unit, before.upper), ""});
-    limit.steps.push_back({"service", fmt::format("the largest batch takes {:.3f} ms, the queue is served at {:.0f} requests/s at most", decision.preflight.largest_batch_seconds * 1e3, decision.preflight.capacity_per_s), ""});
+    WhyFinding limit{"limit:" + after.name,
+                     fmt::format("{} {:.6g} {} (upper bound {:.6g}) against the limit {:.6g}", after.name, after.value,
+                                 after.unit, after.upper, after.limit),
+                     {}};
+    limit.steps.push_back(
+        {"before", fmt::format("{:.6g} {} (upper bound {:.6g})", before.value, before.unit, before.upper), ""});
+    limit.steps.push_back(
+        {"service",
+         fmt::format("the largest batch takes {:.3f} ms, the queue is served at {:.0f} requests/s at most",
+                     decision.preflight.largest_batch_seconds * 1e3, decision.preflight.capacity_per_s),
+         ""});
     out.push_back(std::move(limit));
   }
   for (const auto& change : study.table.changes) out.push_back(change_finding(study, decision, change));
   WhyFinding quality{"quality", "quality evidence: " + decision.quality.how, {{"reason", decision.quality.detail, ""}}};
-  if (!decision.quality.proof.empty()) quality.steps.push_back({"proof", "both arms hash to " + decision.quality.proof, ""});
+  if (!decision.quality.proof.empty())
+    quality.steps.push_back({"proof", "both arms hash to " + decision.quality.proof, ""});
   out.push_back(std::move(quality));
   if (decision.fix) {
-    WhyFinding fix{"fix", fmt::format("'{}' recovers {:.0f} % and would be judged {}", decision.fix->id, decision.fix->recovers_percent, decide::verdict_name(decision.fix->verdict)), {}};
+    WhyFinding fix{"fix",
+                   fmt::format("'{}' recovers {:.0f} % and would be judged {}", decision.fix->id,
+                               decision.fix->recovers_percent, decide::verdict_name(decision.fix->verdict)),
+                   {}};
     fix.steps.push_back({"patch", ingest::flow_text(decision.fix->patch), ""});
     for (const auto& reason : decision.fix->reasons) fix.steps.push_back({"reason", reason, ""});
-    fix.steps.push_back({"rollback", fmt::format("{} ({})", ingest::flow_text(decision.fix->rollback_patch), decision.fix->rollback_proven ? "proven: it gives the baseline's hash" : "not proven"), ""});
-    for (const auto& rejected : decision.rejected_fixes) fix.steps.push_back({"rejected", fmt::format("{}: {}", rejected.id, rejected.why), ""});
+    fix.steps.push_back(
+        {"rollback",
+         fmt::format("{} ({})", ingest::flow_text(decision.fix->rollback_patch),
+                     decision.fix->rollback_proven ? "proven: it gives the baseline's hash" : "not proven"),
+         ""});
+    for (const auto& rejected : decision.rejected_fixes)
+      fix.steps.push_back({"rejected", fmt::format("{}: {}", rejected.id, rejected.why), ""});
     out.push_back(std::move(fix));
   }
   return out;
@@ -194,7 +248,8 @@ std::string why_json(const std::vector<WhyFinding>& findings) {
   nlohmann::ordered_json out = {{"plumbline", 1}, {"kind", "why"}, {"findings", nlohmann::ordered_json::array()}};
   for (const auto& finding : findings) {
     nlohmann::ordered_json steps = nlohmann::ordered_json::array();
-    for (const auto& step : finding.steps) steps.push_back({{"level", step.level}, {"text", step.text}, {"where", step.where}});
+    for (const auto& step : finding.steps)
+      steps.push_back({{"level", step.level}, {"text", step.text}, {"where", step.where}});
     out["findings"].push_back({{"id", finding.id}, {"what", finding.what}, {"steps", std::move(steps)}});
   }
   return out.dump(1) + "\n";
@@ -205,10 +260,12 @@ Result<std::vector<WhyFinding>> read_why(const SourceRef& source) {
   if (json.is_discarded()) return make_error("json-syntax", {source, 0, 0, 1}, "the file is not JSON");
   std::vector<WhyFinding> out;
   try {
-    if (json.at("kind") != "why") return make_error("unknown-document", {source, 0, 0, 1}, "the document is no why.json");
+    if (json.at("kind") != "why")
+      return make_error("unknown-document", {source, 0, 0, 1}, "the document is no why.json");
     for (const auto& finding : json.at("findings")) {
       WhyFinding row{finding.at("id"), finding.at("what"), {}};
-      for (const auto& step : finding.at("steps")) row.steps.push_back({step.at("level"), step.at("text"), step.at("where")});
+      for (const auto& step : finding.at("steps"))
+        row.steps.push_back({step.at("level"), step.at("text"), step.at("where")});
       out.push_back(std::move(row));
     }
   } catch (const nlohmann::json::exception&) {
@@ -222,8 +279,10 @@ std::string why_text(const WhyFinding& finding) {
   std::string last;
   for (const auto& step : finding.steps) {
     std::string text = step.text;
-    for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) text.insert(at + 1, std::string(16, ' '));
-    out += fmt::format("  {:<12}  {}{}\n", step.level == last ? "" : step.level, text, step.where.empty() ? "" : fmt::format("\n{}at {}", std::string(16, ' '), step.where));
+    for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1))
+      text.insert(at + 1, std::string(16, ' '));
+    out += fmt::format("  {:<12}  {}{}\n", step.level == last ? "" : step.level, text,
+                       step.where.empty() ? "" : fmt::format("\n{}at {}", std::string(16, ' '), step.where));
     last = step.level;
   }
   return out;

@@ -9,11 +9,11 @@ namespace plumbline::schedule {
 
 struct StorageLevel {
   std::string name;
-  std::int64_t instances = 1;  ///< total at this level
-  std::int64_t mesh_x = 1;     ///< how many of them lie along X; instances / mesh_x along Y
-  std::optional<std::int64_t> capacity_bits;          ///< per instance; absent = unbounded
-  std::optional<double> read_bits_per_cycle;          ///< per instance; absent = unlimited
-  std::optional<double> write_bits_per_cycle;         ///< per instance; absent = unlimited
+  std::int64_t instances = 1;                  ///< total at this level
+  std::int64_t mesh_x = 1;                     ///< how many of them lie along X; instances / mesh_x along Y
+  std::optional<std::int64_t> capacity_bits;   ///< per instance; absent = unbounded
+  std::optional<double> read_bits_per_cycle;   ///< per instance; absent = unlimited
+  std::optional<double> write_bits_per_cycle;  ///< per instance; absent = unlimited
   bool off_chip = false;
   bool array = false;  ///< the array itself; off-array traffic is what the next level out reads
 };
@@ -22,7 +22,7 @@ struct Hierarchy {
   std::vector<StorageLevel> levels;  ///< outermost first
   std::int64_t mac_units = 1;        ///< below the innermost level
   std::int64_t mac_mesh_x = 1;
-  std::int64_t macs_per_cycle = 1;   ///< per MAC unit, for the kernel's format
+  std::int64_t macs_per_cycle = 1;  ///< per MAC unit, for the kernel's format
 };
 
 }  // namespace plumbline::schedule

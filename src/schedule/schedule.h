@@ -36,7 +36,7 @@ struct KernelSchedule {
   Hierarchy hierarchy;
   Mapping mapping;
   AccessCounts counts;
-  MappingPrice price;          ///< of `mapping`
+  MappingPrice price;                   ///< of `mapping`
   std::string text;                     ///< readable loop nest, "for M in 2 (sram) …"
   std::int64_t evaluated = 0;           ///< mappings compared
   std::vector<DataflowChoice> choices;  ///< the simple tiling of each dataflow tried, in order of name

@@ -26,8 +26,12 @@ std::vector<std::uint64_t> seeds_named(const ingest::Gate& gate, const char* nam
 
 }  // namespace
 
-std::vector<std::uint64_t> judging_seeds(const ingest::Gate& gate, std::int64_t pairs) { return seeds_named(gate, "judge", pairs); }
-std::vector<std::uint64_t> fresh_seeds(const ingest::Gate& gate, std::int64_t pairs) { return seeds_named(gate, "fresh", pairs); }
+std::vector<std::uint64_t> judging_seeds(const ingest::Gate& gate, std::int64_t pairs) {
+  return seeds_named(gate, "judge", pairs);
+}
+std::vector<std::uint64_t> fresh_seeds(const ingest::Gate& gate, std::int64_t pairs) {
+  return seeds_named(gate, "fresh", pairs);
+}
 
 decide::PreFlight pre_flight(const Prepared& prepared, const Arm& arm) {
   decide::PreFlight out;
@@ -48,13 +52,19 @@ decide::PreFlight pre_flight(const Prepared& prepared, const Arm& arm) {
   while (bucket + 1 < costs.batch_buckets.size() && costs.batch_buckets[bucket] < scenario.serving.batch_max) ++bucket;
   double longest = 0;
   for (std::size_t m = 0; m < costs.models; ++m) {
-    longest = std::max(longest, static_cast<double>(costs.entries[costs.index(m, bucket, costs.sequence_buckets.size() - 1)].duration.raw()) * 1e-9);
+    longest = std::max(
+        longest,
+        static_cast<double>(costs.entries[costs.index(m, bucket, costs.sequence_buckets.size() - 1)].duration.raw()) *
+            1e-9);
   }
   out.largest_batch_seconds = longest;
-  out.capacity_per_s = longest > 0 ? static_cast<double>(std::min(scenario.serving.batch_max, costs.batch_buckets[bucket])) / longest : 0;
+  out.capacity_per_s =
+      longest > 0 ? static_cast<double>(std::min(scenario.serving.batch_max, costs.batch_buckets[bucket])) / longest
+                  : 0;
   out.peak_utilization = out.capacity_per_s > 0 ? std::max(arrivals.rate, arrivals.peak) / out.capacity_per_s : 0;
   // Busiest steady power: never idle, at the mean dynamic power of busy time.
-  const double busy_power = costs.idle.raw() + costs.active.raw() + costs.host.raw() + (busy > 0 ? dynamic / (busy * 1e-9) : 0);
+  const double busy_power =
+      costs.idle.raw() + costs.active.raw() + costs.host.raw() + (busy > 0 ? dynamic / (busy * 1e-9) : 0);
   if (scenario.accelerator->cooling) {
     out.junction_celsius = scenario.ambient_celsius + scenario.accelerator->cooling->kelvin_per_watt * busy_power;
     out.junction_limit = scenario.accelerator->cooling->limit_celsius;
@@ -124,7 +134,8 @@ Status Planner::prepare_arms() {
     std::vector<std::string> names;
     for (const auto& row : validate::metrics()) names.emplace_back(row.name);
     const ingest::Value* at = comparison_.baseline.at_path("metric.name");
-    return make_error("unknown-name", at == nullptr ? Span{} : at->span, fmt::format("no metric '{}'", baseline_.scenario->metric.name),
+    return make_error("unknown-name", at == nullptr ? Span{} : at->span,
+                      fmt::format("no metric '{}'", baseline_.scenario->metric.name),
                       suggest(baseline_.scenario->metric.name, names));
   }
   PL_TRY(candidate_, engine_.prepare("candidate", document(all_)));
@@ -147,12 +158,14 @@ Status Planner::run_coalitions() {
   prepared.back() = candidate_;
   parallel_for(prepared.size(), engine_.threads(), [&](std::size_t mask) {
     if (prepared[mask].scenario) return;
-    prepared[mask] = engine_.prepare_or_fail(fmt::format("changes {:#b}", mask), document(static_cast<std::uint32_t>(mask)));
+    prepared[mask] =
+        engine_.prepare_or_fail(fmt::format("changes {:#b}", mask), document(static_cast<std::uint32_t>(mask)));
   });
   std::vector<Engine::Job> jobs;
   for (const auto& p : prepared) jobs.push_back({&p, {}, table.seeds});
   auto arms = engine_.run(jobs);
-  for (std::size_t mask = 0; mask < arms.size(); ++mask) table.coalitions.push_back({static_cast<std::uint32_t>(mask), arms[mask]});
+  for (std::size_t mask = 0; mask < arms.size(); ++mask)
+    table.coalitions.push_back({static_cast<std::uint32_t>(mask), arms[mask]});
   table.baseline = arms.front();
   table.baseline.name = "baseline";
   table.candidate = arms.back();
@@ -175,14 +188,16 @@ void Planner::predict_changes() {
     if (!alone[i].ok()) {
       table.predictions[i].why = "it cannot be run alone: " + alone[i].failure;
     } else if (alone[i].cost_key == baseline_.cost_key) {
-      table.predictions[i].why = "it costs no batch differently; its effect is on how batches form, which a recorded histogram cannot predict";
+      table.predictions[i].why =
+          "it costs no batch differently; its effect is on how batches form, which a recorded histogram cannot predict";
     } else if (alone[i].costs->entries.size() != baseline_.costs->entries.size()) {
       table.predictions[i].why = "it compiles other shapes than the recorded batches have";
     } else {
       owners.push_back(i);
     }
   }
-  for (const std::size_t i : owners) jobs.push_back({&alone[i], {Replay::Kind::frozen, &baseline_batches_}, replay_seeds_});
+  for (const std::size_t i : owners)
+    jobs.push_back({&alone[i], {Replay::Kind::frozen, &baseline_batches_}, replay_seeds_});
   const auto arms = engine_.run(jobs);
   for (std::size_t j = 0; j < arms.size(); ++j) {
     const auto paired = decide::compare(table.baseline, arms[j], *metric, symptom_.slice, 0, 0.05);
@@ -213,8 +228,10 @@ void Planner::add_resource_rows(std::vector<Row>& rows, bool weight_metric) cons
   queue.relief.bottleneck = "queueing";
   queue.baseline = engine_.prepare_or_fail("baseline", document(0, {unbounded_queue}));
   queue.candidate = engine_.prepare_or_fail("candidate", document(all_, {unbounded_queue}));
-  for (const auto& change : comparison_.changes) queue.relief.restores_change |= change.patch.at_path("serving.admission.queue") != nullptr;
-  // Unbounded in both arms is not the baseline's value, so it would still be a counterfactual; but it equalizes a changed key.
+  for (const auto& change : comparison_.changes)
+    queue.relief.restores_change |= change.patch.at_path("serving.admission.queue") != nullptr;
+  // Unbounded in both arms is not the baseline's value, so it would still be a counterfactual; but it equalizes a
+  // changed key.
   rows.push_back(std::move(queue));
 }
 
@@ -244,7 +261,8 @@ void Planner::add_constraint_rows(std::vector<Row>& rows) const {
       row.relief.remapped = true;
       row.relief.bottleneck = "weight_movement";
       const auto in = [&](const ingest::Value* from) {
-        return from != nullptr && std::any_of(from->items.begin(), from->items.end(), [&](const auto& v) { return ingest::canonical_text(v) == text; });
+        return from != nullptr && std::any_of(from->items.begin(), from->items.end(),
+                                              [&](const auto& v) { return ingest::canonical_text(v) == text; });
       };
       row.relief.restores_change = in(before) != in(after);
       row.baseline = engine_.prepare_or_fail("baseline", document(0, {without(before)}));
@@ -271,7 +289,8 @@ std::string movement_class(const decide::EvidenceTable& table, const decide::Sym
   double most = 0;
   for (const auto& row : kRows) {
     if (symptom.metric == row.metric) return row.name;
-    const auto moved = decide::compare(table.baseline, table.candidate, *validate::find_metric(row.metric), symptom.slice, 0, 0.05);
+    const auto moved =
+        decide::compare(table.baseline, table.candidate, *validate::find_metric(row.metric), symptom.slice, 0, 0.05);
     if (!moved.valid || !(moved.candidate - moved.baseline > most)) continue;
     most = moved.candidate - moved.baseline;
     rose = row.name;
@@ -296,7 +315,9 @@ void Planner::add_policy_rows(std::vector<Row>& rows) const {
     std::vector<const char*> paths;
   };
   const Policy policies[] = {
-      {"the baseline's mapping", "", {"compile.constraints", "compile.dataflow", "compile.objective", "compile.search", "dataflows"}},
+      {"the baseline's mapping",
+       "",
+       {"compile.constraints", "compile.dataflow", "compile.objective", "compile.search", "dataflows"}},
       {"the baseline's residency", "off_chip_bandwidth", {"compile.residency"}},
       {"the baseline's padding", "compute", {"compile.shapes"}},
   };
@@ -305,7 +326,8 @@ void Planner::add_policy_rows(std::vector<Row>& rows) const {
     for (const char* path : policy.paths) {
       const ingest::Value* old = comparison_.baseline.at_path(path);
       const ingest::Value* now = candidate.at_path(path);
-      const bool equal = (old == nullptr) == (now == nullptr) && (old == nullptr || ingest::canonical_text(*old) == ingest::canonical_text(*now));
+      const bool equal = (old == nullptr) == (now == nullptr) &&
+                         (old == nullptr || ingest::canonical_text(*old) == ingest::canonical_text(*now));
       if (equal) continue;
       ingest::Value value;
       if (old == nullptr) {
@@ -342,7 +364,8 @@ void Planner::add_policy_rows(std::vector<Row>& rows) const {
     edit.name = "policy:operand widths";
     edit.apply = [old, now](ingest::Accelerator& a) {
       const auto find = [&](const ingest::Policy& p) {
-        return std::find_if(a.formats.begin(), a.formats.end(), [&](const auto& f) { return f.inputs == p.inputs && f.accumulate == p.accumulate; });
+        return std::find_if(a.formats.begin(), a.formats.end(),
+                            [&](const auto& f) { return f.inputs == p.inputs && f.accumulate == p.accumulate; });
       };
       const auto from = find(now);
       const auto to = find(old);
@@ -357,7 +380,8 @@ void Planner::add_policy_rows(std::vector<Row>& rows) const {
     row.relief.remapped = true;
     row.relief.bottleneck = movement_class(out_.table, symptom_);
     row.baseline = baseline_;
-    row.candidate = engine_.prepare_or_fail("candidate", document(all_, {ingest::make_at_path("precision", *precision)}), edit);
+    row.candidate =
+        engine_.prepare_or_fail("candidate", document(all_, {ingest::make_at_path("precision", *precision)}), edit);
     rows.push_back(std::move(row));
   }
 }
@@ -395,15 +419,18 @@ void Planner::add_pairs() {
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].restores_change || results[i].frozen || !results[i].gap_closed_percent) continue;
     if (*results[i].gap_closed_percent >= need) return;
-    if (results[i].kind == ReliefKind::rate || results[i].kind == ReliefKind::capacity) ranked.emplace_back(-*results[i].gap_closed_percent, i);
+    if (results[i].kind == ReliefKind::rate || results[i].kind == ReliefKind::capacity)
+      ranked.emplace_back(-*results[i].gap_closed_percent, i);
   }
   std::sort(ranked.begin(), ranked.end());
-  const auto resources = resource_reliefs(*baseline_.scenario->accelerator, symptom_.metric.find("weight") != std::string::npos);
+  const auto resources =
+      resource_reliefs(*baseline_.scenario->accelerator, symptom_.metric.find("weight") != std::string::npos);
   std::vector<Row> rows;
   for (std::size_t a = 0; a < ranked.size() && a < 3; ++a) {
     for (std::size_t b = a + 1; b < ranked.size() && b < 3; ++b) {
       const auto find = [&](std::size_t i) {
-        return std::find_if(resources.begin(), resources.end(), [&](const auto& r) { return r.resource == results[i].resource; });
+        return std::find_if(resources.begin(), resources.end(),
+                            [&](const auto& r) { return r.resource == results[i].resource; });
       };
       const auto first = find(ranked[a].second);
       const auto second = find(ranked[b].second);
@@ -448,7 +475,8 @@ FixContext Planner::fix_context() const {
     decide::SliceId id = symptom_.slice;
     id.layer_class = layer;
     const double margin = baseline_.scenario->gate.margin(symptom_.metric);
-    const auto paired = decide::compare(out_.table.baseline, out_.table.candidate, *metric, id, margin, baseline_.scenario->gate.alpha);
+    const auto paired =
+        decide::compare(out_.table.baseline, out_.table.candidate, *metric, id, margin, baseline_.scenario->gate.alpha);
     const bool harmed = paired.valid && paired.harm_mean > margin && paired.baseline > 0;
     (harmed ? out.harmed_classes : out.spared_classes).push_back(layer);
   }
@@ -475,23 +503,32 @@ void Planner::run_fixes() {
     for (auto& proposal : propose(row, context)) proposals.push_back(std::move(proposal));
   }
   std::vector<Prepared> prepared(proposals.size());
-  parallel_for(proposals.size(), engine_.threads(), [&](std::size_t i) { prepared[i] = engine_.prepare_or_fail(proposals[i].id, document(all_, {proposals[i].patch})); });
+  parallel_for(proposals.size(), engine_.threads(), [&](std::size_t i) {
+    prepared[i] = engine_.prepare_or_fail(proposals[i].id, document(all_, {proposals[i].patch}));
+  });
   std::string undo_cost;
   std::string undo_serve;
   for (std::size_t i = 0; i < proposals.size(); ++i) {
     if (proposals[i].tier == 2) {
-      undo_cost = prepared[i].cost_key.empty() ? "" : sha256(fmt::format("{}", static_cast<const void*>(prepared[i].costs.get())));
+      undo_cost = prepared[i].cost_key.empty()
+                      ? ""
+                      : sha256(fmt::format("{}", static_cast<const void*>(prepared[i].costs.get())));
       undo_serve = prepared[i].serve_key;
     }
   }
-  std::vector<std::uint64_t> ranking(table.seeds.begin(), table.seeds.begin() + std::min<std::ptrdiff_t>(gate.ranking_pairs, static_cast<std::ptrdiff_t>(replay_seeds_.size())));
+  std::vector<std::uint64_t> ranking(
+      table.seeds.begin(),
+      table.seeds.begin() +
+          std::min<std::ptrdiff_t>(gate.ranking_pairs, static_cast<std::ptrdiff_t>(replay_seeds_.size())));
   std::vector<Engine::Job> jobs;
   for (const auto& p : prepared) jobs.push_back({&p, {}, ranking});
   auto arms = engine_.run(jobs);
   std::vector<Engine::Job> frozen;
   std::vector<std::size_t> frozen_of;
   for (std::size_t i = 0; i < proposals.size(); ++i) {
-    if (!prepared[i].ok() || prepared[i].cost_key == candidate_.cost_key || prepared[i].costs->entries.size() != candidate_.costs->entries.size()) continue;
+    if (!prepared[i].ok() || prepared[i].cost_key == candidate_.cost_key ||
+        prepared[i].costs->entries.size() != candidate_.costs->entries.size())
+      continue;
     frozen.push_back({&prepared[i], {Replay::Kind::frozen, &candidate_batches_}, ranking});
     frozen_of.push_back(i);
   }
@@ -512,7 +549,8 @@ void Planner::run_fixes() {
     const auto owner = candidate_.scenario->owners.find(ingest::stage_name(trial.stage));
     if (owner != candidate_.scenario->owners.end()) trial.owner = owner->second;
     trial.ranking = std::move(arms[i]);
-    trial.predicted_why = "it costs no batch differently; its effect is on how batches form, which a recorded histogram cannot predict";
+    trial.predicted_why =
+        "it costs no batch differently; its effect is on how batches form, which a recorded histogram cannot predict";
     table.fixes.push_back(std::move(trial));
   }
   for (std::size_t j = 0; j < frozen_of.size(); ++j) {
@@ -525,10 +563,12 @@ void Planner::run_fixes() {
     if (undo == table.fixes.end() || table.fixes[i].tier >= 2 || !prepared[i].ok() || !undo->ranking.ok()) continue;
     const auto& a = *prepared[i].costs;
     const auto& b = *undo->ranking.costs;
-    bool same = a.entries.size() == b.entries.size() && prepared[i].serve_key == undo_serve && a.clock.frequency == b.clock.frequency;
+    bool same = a.entries.size() == b.entries.size() && prepared[i].serve_key == undo_serve &&
+                a.clock.frequency == b.clock.frequency;
     for (std::size_t e = 0; same && e < a.entries.size(); ++e) {
       same = a.entries[e].cycles == b.entries[e].cycles && a.entries[e].femtojoules == b.entries[e].femtojoules;
-      for (std::size_t l = 0; same && l < a.entries[e].layers.size(); ++l) same = a.entries[e].layers[l].movement == b.entries[e].layers[l].movement;
+      for (std::size_t l = 0; same && l < a.entries[e].layers.size(); ++l)
+        same = a.entries[e].layers[l].movement == b.entries[e].layers[l].movement;
     }
     table.fixes[i].same_as_undo = same;
   }
@@ -539,7 +579,8 @@ void Planner::run_finalists() {
   auto& table = out_.table;
   const auto chosen = decide::finalists(table, symptom_, 3);
   std::vector<Prepared> prepared = {baseline_, candidate_};
-  for (const std::size_t i : chosen) prepared.push_back(engine_.prepare_or_fail(table.fixes[i].id, document(all_, {table.fixes[i].patch})));
+  for (const std::size_t i : chosen)
+    prepared.push_back(engine_.prepare_or_fail(table.fixes[i].id, document(all_, {table.fixes[i].patch})));
   std::vector<Engine::Job> jobs;
   for (const auto& p : prepared) jobs.push_back({&p, {}, table.fresh_seeds});
   auto arms = engine_.run(jobs);
@@ -562,7 +603,8 @@ void Planner::record_arms() {
     Recording out;
     out.prepared = prepared;
     out.trace = engine_.arrivals(*prepared.scenario, out_.table.seeds.front());
-    out.run = serve::serve(*prepared.costs, prepared.scenario->serving, prepared.scenario->traffic.profiles, *out.trace);
+    out.run =
+        serve::serve(*prepared.costs, prepared.scenario->serving, prepared.scenario->traffic.profiles, *out.trace);
     return out;
   };
   out_.baseline = record(baseline_);
@@ -574,7 +616,8 @@ Result<DecisionStudy> Planner::run() {
   PL_TRY_STATUS(prepare_arms());
   PL_TRY_STATUS(run_coalitions());
   auto& table = out_.table;
-  const auto replays = std::min<std::size_t>(static_cast<std::size_t>(baseline_.scenario->gate.replay_pairs), table.seeds.size());
+  const auto replays =
+      std::min<std::size_t>(static_cast<std::size_t>(baseline_.scenario->gate.replay_pairs), table.seeds.size());
   replay_seeds_.assign(table.seeds.begin(), table.seeds.begin() + static_cast<std::ptrdiff_t>(replays));
   baseline_batches_ = engine_.record(baseline_, replay_seeds_);
   candidate_batches_ = engine_.record(candidate_, replay_seeds_);
@@ -600,7 +643,8 @@ void keep_fixed_document(DecisionStudy& study, const decide::Decision& decision)
   }
 }
 
-Result<DecisionStudy> study_decision(const ingest::Comparison& comparison, Engine& engine, const StudyOptions& options) {
+Result<DecisionStudy> study_decision(const ingest::Comparison& comparison, Engine& engine,
+                                     const StudyOptions& options) {
   return Planner(comparison, engine, options).run();
 }
 

@@ -65,8 +65,11 @@ Status check_judged_names(const ingest::Scenario& scenario) {
   if (const ingest::Value* at = document.at_path("metric.name"); at != nullptr && metric == nullptr) {
     refuse(at->span, fmt::format("no metric '{}'", at->text), suggest(at->text, metrics));
   }
-  if (const ingest::Value* at = document.at_path("metric.better"); metric != nullptr && at != nullptr && metric->lower_is_better != scenario.metric.lower_is_better) {
-    errors.push_back(make_error("bad-value", at->span, fmt::format("'{}' is better when {}", metric->name, metric->lower_is_better ? "lower" : "higher")));
+  if (const ingest::Value* at = document.at_path("metric.better");
+      metric != nullptr && at != nullptr && metric->lower_is_better != scenario.metric.lower_is_better) {
+    errors.push_back(
+        make_error("bad-value", at->span,
+                   fmt::format("'{}' is better when {}", metric->name, metric->lower_is_better ? "lower" : "higher")));
   }
   if (const ingest::Value* margins = document.at_path("gate.margins"); margins != nullptr) {
     for (const auto& entry : margins->entries) {
@@ -94,9 +97,11 @@ Status check_judged_names(const ingest::Scenario& scenario) {
 
 Engine::Engine(ingest::Library& library, unsigned threads) : library_(library), threads_(threads) {}
 
-Result<std::shared_ptr<const lower::KernelGraph>> Engine::lowered(const ingest::ModelUse& model, const std::string& model_key,
-                                                                  std::int64_t batch, std::int64_t sequence,
-                                                                  const ingest::Scenario& scenario, const ingest::Accelerator& accelerator) {
+Result<std::shared_ptr<const lower::KernelGraph>> Engine::lowered(const ingest::ModelUse& model,
+                                                                  const std::string& model_key, std::int64_t batch,
+                                                                  std::int64_t sequence,
+                                                                  const ingest::Scenario& scenario,
+                                                                  const ingest::Accelerator& accelerator) {
   const std::string key = fmt::format("{}|{}|{}", model_key, batch, sequence);
   {
     const std::lock_guard lock(mutex_);
@@ -112,7 +117,8 @@ Result<std::shared_ptr<const lower::KernelGraph>> Engine::lowered(const ingest::
   return lowered_[key] = shared;
 }
 
-Result<std::shared_ptr<const Compiled>> Engine::compile(const ingest::Scenario& scenario, const ingest::Accelerator& accelerator,
+Result<std::shared_ptr<const Compiled>> Engine::compile(const ingest::Scenario& scenario,
+                                                        const ingest::Accelerator& accelerator,
                                                         const std::string& key) {
   {
     const std::lock_guard lock(mutex_);
@@ -121,8 +127,9 @@ Result<std::shared_ptr<const Compiled>> Engine::compile(const ingest::Scenario& 
   auto out = std::make_shared<Compiled>();
   out->has_weights = true;
   const auto& resolved = scenario.resolved;
-  const std::string lower_key = sha256(part(resolved, "models") + part(resolved, "compile.fusion") + part(resolved, "compile.sparsity") +
-                                       part(resolved, "precision") + part(resolved, "accelerator.formats") + part(resolved, "compile.constraints"));
+  const std::string lower_key = sha256(part(resolved, "models") + part(resolved, "compile.fusion") +
+                                       part(resolved, "compile.sparsity") + part(resolved, "precision") +
+                                       part(resolved, "accelerator.formats") + part(resolved, "compile.constraints"));
   const auto& shapes = scenario.compile.shapes;
   const std::vector<std::int64_t> sequences = shapes.sequence.empty() ? std::vector<std::int64_t>{0} : shapes.sequence;
   for (std::size_t m = 0; m < scenario.models.size(); ++m) {
@@ -140,8 +147,10 @@ Result<std::shared_ptr<const Compiled>> Engine::compile(const ingest::Scenario& 
         schedule::Bucket bucket;
         bucket.batch = batch;
         bucket.sequence = sequenced ? sequence : 0;
-        PL_TRY(bucket.graph, lowered(model, fmt::format("{}|{}", lower_key, m), batch, bucket.sequence, scenario, accelerator));
-        PL_TRY(schedule::Schedule made, schedule::schedule(*bucket.graph, accelerator, scenario.compile, scenario.dataflows, mappings_.get()));
+        PL_TRY(bucket.graph,
+               lowered(model, fmt::format("{}|{}", lower_key, m), batch, bucket.sequence, scenario, accelerator));
+        PL_TRY(schedule::Schedule made,
+               schedule::schedule(*bucket.graph, accelerator, scenario.compile, scenario.dataflows, mappings_.get()));
         out->longest_reduction = std::max(out->longest_reduction, longest_reduction(*bucket.graph));
         for (const auto& kernel : made.kernels) out->reduction_order += kernel.text + "\n";
         bucket.schedule = std::make_shared<const schedule::Schedule>(std::move(made));
@@ -176,8 +185,9 @@ Result<Prepared> Engine::prepare(const std::string& name, const ingest::Value& d
 
   ingest::Accelerator edited = *scenario->accelerator;
   if (edit.apply) edit.apply(edited);
-  const std::string compile_key = sha256(part(resolved, "models") + "|" + part(resolved, "compile") + "|" + part(resolved, "precision") + "|" +
-                                         part(resolved, "accelerator") + "|" + part(resolved, "dataflows") + "|" + (edit.remap ? edit.name : ""));
+  const std::string compile_key =
+      sha256(part(resolved, "models") + "|" + part(resolved, "compile") + "|" + part(resolved, "precision") + "|" +
+             part(resolved, "accelerator") + "|" + part(resolved, "dataflows") + "|" + (edit.remap ? edit.name : ""));
   PL_TRY(out.compiled, compile(*scenario, edit.remap ? edited : *scenario->accelerator, compile_key));
   const Clock clock{scenario->serving.clock.value_or(edited.nominal.frequency)};
   out.cost_key = fmt::format("{}|{}|{:.17g}", compile_key, edit.name, clock.frequency.raw());
@@ -187,7 +197,8 @@ Result<Prepared> Engine::prepare(const std::string& name, const ingest::Value& d
     if (const auto it = costs_.find(out.cost_key); it != costs_.end()) out.costs = it->second;
   }
   if (!out.costs) {
-    PL_TRY(execute::CostTable table, execute::build_cost_table(out.compiled->models, scenario->compile.shapes, out.compiled->residency, edited, clock));
+    PL_TRY(execute::CostTable table, execute::build_cost_table(out.compiled->models, scenario->compile.shapes,
+                                                               out.compiled->residency, edited, clock));
     out.costs = std::make_shared<const execute::CostTable>(std::move(table));
     const std::lock_guard lock(mutex_);
     costs_[out.cost_key] = out.costs;
@@ -232,8 +243,9 @@ decide::Arm empty_arm(const Prepared& prepared) {
   arm.longest_reduction = compiled.longest_reduction;
   arm.exact = prepared.scenario->precision.exact && compiled.longest_reduction < kExactTerms;
   arm.has_weights = compiled.has_weights;
-  arm.numerics_hash = sha256(part(prepared.scenario->resolved, "models") + "|" + part(prepared.scenario->resolved, "precision") + "|" +
-                             (arm.exact ? "" : compiled.reduction_order));
+  arm.numerics_hash =
+      sha256(part(prepared.scenario->resolved, "models") + "|" + part(prepared.scenario->resolved, "precision") + "|" +
+             (arm.exact ? "" : compiled.reduction_order));
   return arm;
 }
 
@@ -257,11 +269,13 @@ std::vector<decide::Arm> Engine::run(const std::vector<Job>& jobs) {
     const auto trace = arrivals(scenario, job.seeds[items[i].seed]);
     thread_local serve::Run run;
     if (job.replay.kind == Replay::Kind::frozen) {
-      run = serve::replay(*job.prepared->costs, scenario.traffic.profiles, *trace, (*job.replay.batches)[items[i].seed]);
+      run =
+          serve::replay(*job.prepared->costs, scenario.traffic.profiles, *trace, (*job.replay.batches)[items[i].seed]);
     } else {
       serve::serve_into(run, *job.prepared->costs, scenario.serving, scenario.traffic.profiles, *trace);
     }
-    arms[items[i].job].runs[items[i].seed] = validate::summarize(*job.prepared->costs, scenario.traffic.profiles, *trace, run);
+    arms[items[i].job].runs[items[i].seed] =
+        validate::summarize(*job.prepared->costs, scenario.traffic.profiles, *trace, run);
     requests[i] = static_cast<std::int64_t>(trace->arrivals.size());
   });
   for (const std::int64_t r : requests) requests_ += r;

@@ -82,11 +82,12 @@ class Engine {
   [[nodiscard]] ingest::Library& library() { return library_; }
 
  private:
-  Result<std::shared_ptr<const Compiled>> compile(const ingest::Scenario& scenario, const ingest::Accelerator& accelerator,
-                                                  const std::string& key);
+  Result<std::shared_ptr<const Compiled>> compile(const ingest::Scenario& scenario,
+                                                  const ingest::Accelerator& accelerator, const std::string& key);
   Result<std::shared_ptr<const lower::KernelGraph>> lowered(const ingest::ModelUse& model, const std::string& model_key,
                                                             std::int64_t batch, std::int64_t sequence,
-                                                            const ingest::Scenario& scenario, const ingest::Accelerator& accelerator);
+                                                            const ingest::Scenario& scenario,
+                                                            const ingest::Accelerator& accelerator);
 
   ingest::Library& library_;
   unsigned threads_;

@@ -22,7 +22,9 @@ struct Option {
 };
 using Options = std::vector<Option>;
 
-bool same(const Value* a, const Value& b) { return a != nullptr && ingest::canonical_text(*a) == ingest::canonical_text(b); }
+bool same(const Value* a, const Value& b) {
+  return a != nullptr && ingest::canonical_text(*a) == ingest::canonical_text(b);
+}
 
 // "2 ms" → 2 and " ms"; a plain number has an empty unit.
 struct NumberText {
@@ -82,10 +84,12 @@ Options midpoints(const ingest::FixRow& row, const FixContext& c) {
   const Value* list = c.candidate->at_path(row.set);
   if (list == nullptr || list->kind != ValueKind::list || list->items.size() > 8) return {};
   std::vector<std::int64_t> sizes;
-  for (const auto& item : list->items) sizes.push_back(static_cast<std::int64_t>(split_number(&item).value_or(NumberText{}).value));
+  for (const auto& item : list->items)
+    sizes.push_back(static_cast<std::int64_t>(split_number(&item).value_or(NumberText{}).value));
   std::vector<Value> items;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (i > 0 && sizes[i] - sizes[i - 1] >= 2) items.push_back(number_value(static_cast<double>((sizes[i] + sizes[i - 1]) / 2), ""));
+    if (i > 0 && sizes[i] - sizes[i - 1] >= 2)
+      items.push_back(number_value(static_cast<double>((sizes[i] + sizes[i - 1]) / 2), ""));
     items.push_back(number_value(static_cast<double>(sizes[i]), ""));
   }
   return {{"", ingest::make_list(std::move(items))}};
@@ -123,13 +127,15 @@ Options narrow_guilty_constraint(const ingest::FixRow& row, const FixContext& c)
   std::vector<Value> kept;
   bool narrowed = false;
   for (const auto& item : now->items) {
-    const bool old = before != nullptr && std::any_of(before->items.begin(), before->items.end(), [&](const Value& b) { return same(&b, item); });
+    const bool old = before != nullptr && std::any_of(before->items.begin(), before->items.end(),
+                                                      [&](const Value& b) { return same(&b, item); });
     const Value* kernels = item.find("kernels");
     if (old || (kernels != nullptr && kernels->text != "*")) {
       kept.push_back(item);
       continue;
     }
-    for (const auto& layer : c.spared_classes) kept.push_back(ingest::merge_patch(item, ingest::make_map({{"kernels", ingest::make_scalar(layer)}})));
+    for (const auto& layer : c.spared_classes)
+      kept.push_back(ingest::merge_patch(item, ingest::make_map({{"kernels", ingest::make_scalar(layer)}})));
     narrowed = true;
   }
   return narrowed ? Options{{"", ingest::make_list(std::move(kept)), 1, ""}} : Options{};
@@ -159,9 +165,16 @@ struct RuleRow {
   Rule rule;
 };
 constexpr RuleRow kRules[] = {
-    {"value", fixed},           {"scale", scaled},         {"clock_max", clock_max}, {"clock_min", clock_min},
-    {"bucket_below", bucket_below}, {"largest_bucket", largest_bucket}, {"midpoints", midpoints},
-    {"dataflow_per_class", dataflow_per_class}, {"narrow_guilty_constraint", narrow_guilty_constraint}, {"part_way", part_way},
+    {"value", fixed},
+    {"scale", scaled},
+    {"clock_max", clock_max},
+    {"clock_min", clock_min},
+    {"bucket_below", bucket_below},
+    {"largest_bucket", largest_bucket},
+    {"midpoints", midpoints},
+    {"dataflow_per_class", dataflow_per_class},
+    {"narrow_guilty_constraint", narrow_guilty_constraint},
+    {"part_way", part_way},
 };
 
 bool touches_change(const std::string& path, const FixContext& c) {

@@ -10,13 +10,13 @@
 namespace plumbline::study {
 
 struct FixContext {
-  const ingest::Value* baseline = nullptr;   ///< document
-  const ingest::Value* candidate = nullptr;  ///< document
+  const ingest::Value* baseline = nullptr;     ///< document
+  const ingest::Value* candidate = nullptr;    ///< document
   const ingest::Scenario* scenario = nullptr;  ///< candidate, read
   const std::vector<ingest::Change>* changes = nullptr;
   std::optional<std::size_t> guilty;
-  std::vector<std::string> harmed_classes;   ///< layer classes worse on the symptom's load
-  std::vector<std::string> spared_classes;   ///< the others
+  std::vector<std::string> harmed_classes;  ///< layer classes worse on the symptom's load
+  std::vector<std::string> spared_classes;  ///< the others
 };
 
 struct FixProposal {
@@ -24,7 +24,7 @@ struct FixProposal {
   std::string kind;
   std::string title;
   std::string hypothesis;
-  std::string path;      ///< key it sets, for its stage and owner
+  std::string path;  ///< key it sets, for its stage and owner
   ingest::Value patch;
   int tier = 0;
 };

@@ -8,11 +8,13 @@ namespace {
 ResourceRelief level_rate(std::size_t index, const ingest::AcceleratorLevel& level, bool read) {
   ResourceRelief out;
   out.resource = fmt::format("{} {} rate", level.name, read ? "read" : "write");
-  out.bottleneck = level.off_chip                                  ? "off_chip_bandwidth"
-                   : level.keeps.weights || level.keeps.inputs     ? "activation_movement"
-                                                                   : "psum_movement";
+  out.bottleneck = level.off_chip                              ? "off_chip_bandwidth"
+                   : level.keeps.weights || level.keeps.inputs ? "activation_movement"
+                                                               : "psum_movement";
   out.edit.name = "rate:" + out.resource;
-  out.edit.apply = [index, read](ingest::Accelerator& a) { (read ? a.levels[index].read : a.levels[index].write) = {}; };
+  out.edit.apply = [index, read](ingest::Accelerator& a) {
+    (read ? a.levels[index].read : a.levels[index].write) = {};
+  };
   return out;
 }
 

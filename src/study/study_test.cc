@@ -24,7 +24,8 @@ struct ChangeText {
   const char* patch;
 };
 
-ingest::Comparison compare_with(ingest::Library& library, const std::string& baseline_patch, const std::vector<ChangeText>& changes) {
+ingest::Comparison compare_with(ingest::Library& library, const std::string& baseline_patch,
+                                const std::vector<ChangeText>& changes) {
   ingest::Comparison out;
   out.baseline = library.read_document(kBurst + "baseline.yaml").value();
   if (!baseline_patch.empty()) out.baseline = ingest::merge_patch(out.baseline, yaml(baseline_patch));
@@ -38,7 +39,8 @@ ingest::Comparison compare_with(ingest::Library& library, const std::string& bas
   return out;
 }
 
-constexpr const char* kTiles = "compile: {constraints: [{kernels: \"*\", level: accumulator, dim: M, factor: {max: 2048}}]}";
+constexpr const char* kTiles =
+    "compile: {constraints: [{kernels: \"*\", level: accumulator, dim: M, factor: {max: 2048}}]}";
 
 decide::Decision decide_on(const std::string& baseline_patch, const std::vector<ChangeText>& changes) {
   ingest::Library library(kCatalog);
@@ -75,7 +77,8 @@ TEST(Default, NamesTheTilesAndFixesThemWithoutHarm) {
     }
   }
   bool clock_worse = false;
-  for (const auto& r : d.rejected_fixes) clock_worse |= r.kind == "clock" && r.why.starts_with("it makes the regression worse");
+  for (const auto& r : d.rejected_fixes)
+    clock_worse |= r.kind == "clock" && r.why.starts_with("it makes the regression worse");
   EXPECT_TRUE(clock_worse);
   std::set<std::string> kinds;
   for (const auto& r : d.rejected_fixes) kinds.insert(r.kind);
@@ -103,7 +106,8 @@ TEST(Default, JudgedConfigurationsHaveEnoughRequests) {
 }
 
 TEST(Neighbours, CulpritInServeIsNamed) {
-  const auto d = decide_on("", {{"small-batch", ingest::Stage::serve, "serving: {batch: {max: 4}}"}, {"queue", ingest::Stage::serve, "serving: {admission: {queue: 128}}"}});
+  const auto d = decide_on("", {{"small-batch", ingest::Stage::serve, "serving: {batch: {max: 4}}"},
+                                {"queue", ingest::Stage::serve, "serving: {admission: {queue: 128}}"}});
   EXPECT_EQ(d.verdict, decide::Verdict::hold);
   EXPECT_EQ(d.first_failing_stage, "serve");
   EXPECT_EQ(d.first_failing_change, "small-batch");
@@ -112,7 +116,8 @@ TEST(Neighbours, CulpritInServeIsNamed) {
 }
 
 TEST(Neighbours, CulpritInPrecisionIsNamedAndQualityIsAbsent) {
-  const auto d = decide_on("", {{"bf16", ingest::Stage::lower, "precision: bf16-fp32"}, {"wait", ingest::Stage::serve, "serving: {batch: {wait: 2.5 ms}}"}});
+  const auto d = decide_on("", {{"bf16", ingest::Stage::lower, "precision: bf16-fp32"},
+                                {"wait", ingest::Stage::serve, "serving: {batch: {wait: 2.5 ms}}"}});
   EXPECT_EQ(d.verdict, decide::Verdict::hold);
   EXPECT_EQ(d.first_failing_stage, "lower");
   EXPECT_EQ(d.first_failing_change, "bf16");
@@ -123,20 +128,25 @@ TEST(Neighbours, CulpritInPrecisionIsNamedAndQualityIsAbsent) {
 TEST(Neighbours, NoCulpritReleases) {
   const auto same = decide_on("", {{"queue", ingest::Stage::serve, "serving: {admission: {queue: 128}}"}});
   EXPECT_EQ(same.verdict, decide::Verdict::release);
-  const auto longer = decide_on("", {{"wait", ingest::Stage::serve, "serving: {batch: {wait: 2.5 ms}}"}, {"queue", ingest::Stage::serve, "serving: {admission: {queue: 64}}"}});
+  const auto longer = decide_on("", {{"wait", ingest::Stage::serve, "serving: {batch: {wait: 2.5 ms}}"},
+                                     {"queue", ingest::Stage::serve, "serving: {admission: {queue: 64}}"}});
   EXPECT_TRUE(longer.verdict == decide::Verdict::release || longer.verdict == decide::Verdict::release_with_guardrails);
   EXPECT_EQ(longer.first_failing_stage, "none");
   EXPECT_FALSE(longer.fix);
 }
 
 TEST(Neighbours, AnotherMixStillNamesTheTiles) {
-  const auto d = decide_on("traffic: {profiles: [{sequence: 128, share: 0.4}, {sequence: 512, share: 0.6}]}", {{"tiles", ingest::Stage::schedule, kTiles}});
+  const auto d = decide_on("traffic: {profiles: [{sequence: 128, share: 0.4}, {sequence: 512, share: 0.6}]}",
+                           {{"tiles", ingest::Stage::schedule, kTiles}});
   EXPECT_EQ(d.first_failing_stage, "schedule");
   EXPECT_EQ(d.first_failing_change, "tiles");
 }
 
 TEST(Neighbours, ASmallerArrayStillNamesTheTiles) {
-  const auto d = decide_on("{accelerator: ws-128, traffic: {arrivals: {burst: {base: 60 /s, peak: 230 /s}}}, targets: {latency: {p95: 80 ms, p99: 160 ms}}}", {{"tiles", ingest::Stage::schedule, kTiles}});
+  const auto d = decide_on(
+      "{accelerator: ws-128, traffic: {arrivals: {burst: {base: 60 /s, peak: 230 /s}}}, targets: {latency: {p95: 80 "
+      "ms, p99: 160 ms}}}",
+      {{"tiles", ingest::Stage::schedule, kTiles}});
   EXPECT_EQ(d.verdict, decide::Verdict::hold);
   EXPECT_EQ(d.first_failing_stage, "schedule");
   EXPECT_EQ(d.first_failing_change, "tiles");

@@ -19,7 +19,8 @@ TEST(Default, EveryKernelsCountsEqualTheWalker) {
   std::size_t kernels = 0;
   std::set<std::string> walked;  // identical kernels with identical nests count alike
   for (const std::vector<std::size_t>& chosen : {std::vector<std::size_t>{}, std::vector<std::size_t>{0, 1, 2}}) {
-    const auto prepared = engine.prepare("arm", ingest::apply_changes(comparison->baseline, comparison->changes, chosen, {}));
+    const auto prepared =
+        engine.prepare("arm", ingest::apply_changes(comparison->baseline, comparison->changes, chosen, {}));
     ASSERT_TRUE(prepared.ok());
     for (const auto& model : prepared->compiled->models) {
       for (const auto& bucket : model.buckets) {
@@ -33,7 +34,8 @@ TEST(Default, EveryKernelsCountsEqualTheWalker) {
           if (!walked.insert(key).second) continue;
           const auto counts = schedule::walk_accesses(kernel.einsum, made.hierarchy, made.mapping);
           ASSERT_TRUE(counts.ok()) << kernel.name << ": " << render(counts.errors());
-          EXPECT_EQ(counts->levels, made.counts.levels) << kernel.name << " at " << bucket.batch << " x " << bucket.sequence;
+          EXPECT_EQ(counts->levels, made.counts.levels)
+              << kernel.name << " at " << bucket.batch << " x " << bucket.sequence;
         }
       }
     }
