@@ -27,6 +27,7 @@ struct Stored {
   std::string instruction_set;
   std::int64_t pairs = 0;
   std::vector<StoredFile> files;
+  std::string manifest;  ///< its own bytes: what it says of inputs and commands must come out again too
 };
 
 Result<Stored> read_manifest(const std::string& pack) {
@@ -44,6 +45,7 @@ Result<Stored> read_manifest(const std::string& pack) {
     const std::string command = json.at("command");
     const auto at = command.find(" --pairs ");
     if (at != std::string::npos) out.pairs = std::strtoll(command.c_str() + at + 9, nullptr, 10);
+    out.manifest = source->text;
     for (const auto& file : json.at("files")) out.files.push_back({file.at("name"), file.at("sha256")});
     return out;
   } catch (const nlohmann::json::exception&) {
@@ -89,9 +91,14 @@ int reproduce_command(const Arguments& arguments, std::ostream& out, std::ostrea
       different.push_back(file.name);
     }
   }
+  if (made->files.at("manifest.json") == stored->manifest) {
+    ++equal;
+  } else {
+    different.emplace_back("manifest.json");
+  }
   const std::string verdict = decide::verdict_name(made->decision.verdict);
   out << fmt::format("verdict {} (stored: {}), {} of {} files equal byte for byte\n", verdict, stored->verdict, equal,
-                     stored->files.size());
+                     stored->files.size() + 1);
   for (const auto& name : different) out << fmt::format("differs: {}\n", name);
   if (stored->instruction_set != instruction_set()) {
     out << fmt::format("the pack was made on {}, this is {}: bytes may differ, the verdict may not\n",
