@@ -43,6 +43,10 @@ int main(int argc, char** argv) {
   try {
     const int code = dispatch({argv + 1, argv + argc});
     std::cout.flush();
+    if (!std::cout) {
+      std::cerr << plumbline::render(plumbline::make_error("unwritable", {}, "cannot write to standard output"));
+      return plumbline::cli::kCannotSay;
+    }
     return code;
   } catch (const std::bad_alloc&) {
     std::cerr << "error: out of memory\n";

@@ -37,7 +37,7 @@ int run_stage(const char* name, const char* description, const Arguments& argume
   app.add_option("--format", options.format, "text or json")->check(CLI::IsMember({"text", "json"}));
   app.add_option("--threads", options.threads, "threads; 0 = as many as the machine has");
   app.add_option("--seed", options.seed, "seed of the replication that serve shows; 0 = the gate's first");
-  app.add_option("--pairs", options.pairs, "replications; 0 = as many as the gate asks");
+  app.add_option("--pairs", options.pairs, "replications; 0 = as many as the gate asks")->check(CLI::Range(0, 60));
   if (app.get_name() == "schedule")
     app.add_option("--explain", options.explain,
                    "kernel whose time is explained by level and link, and with its loops moved");

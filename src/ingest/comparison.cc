@@ -137,11 +137,31 @@ void open_name(Value& document, const Value& patch, std::string_view path, const
   document = merge_patch(document, make_at_path(path, std::move(named)));
 }
 
+// A removal inside a named base must stay written down: what it removes stands in the catalogue, not in the document.
+void keep_removals(Value& target, const Value& patch) {
+  for (const auto& entry : patch.entries) {
+    Value* inner = target.find(entry.key);
+    if (entry.value.kind == ValueKind::null) {
+      if (inner == nullptr) target.entries.push_back(entry);
+    } else if (entry.value.kind == ValueKind::map && inner != nullptr && inner->kind == ValueKind::map) {
+      keep_removals(*inner, entry.value);
+    }
+  }
+}
+
 Value patched(Value document, const Value& patch) {
   open_name(document, patch, "accelerator", "base");
   open_name(document, patch, "precision", "base");
   open_name(document, patch, "compile.dataflow", "default");
-  return merge_patch(document, patch);
+  Value out = merge_patch(document, patch);
+  for (const char* name : {"accelerator", "precision"}) {
+    Value* target = out.find(name);
+    const Value* over = patch.find(name);
+    if (target == nullptr || over == nullptr || over->kind != ValueKind::map || target->find("base") == nullptr)
+      continue;
+    keep_removals(*target, *over);
+  }
+  return out;
 }
 
 bool same_file(const std::string& a, const std::string& b) {

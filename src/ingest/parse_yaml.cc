@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "ingest/document.h"
+#include "ingest/utf8.h"
 
 namespace plumbline::ingest {
 namespace {
@@ -157,6 +158,16 @@ Result<Value> parse_yaml(SourceRef source) {
   }
   if (source->text.find('\0') != std::string::npos) {
     return make_error("yaml-syntax", {source, 0, 0, 1}, "a zero byte in a text file");
+  }
+  if (!is_utf8(source->text)) {
+    std::int32_t line = 1;
+    std::size_t start = 0;
+    for (std::size_t end = source->text.find('\n'); end != std::string::npos; end = source->text.find('\n', start)) {
+      if (!is_utf8(std::string_view(source->text).substr(start, end - start))) break;
+      start = end + 1;
+      ++line;
+    }
+    return make_error("yaml-syntax", {source, line, 1, 1}, "the text is not UTF-8");
   }
   TreeBuilder builder(source);
   try {

@@ -30,7 +30,9 @@ const AcceleratorLevel& Accelerator::array() const {
 namespace {
 
 // A zero rate on a used path would divide by zero; a rate is positive or absent.
-constexpr double kTiny = 1e-9;
+// Slower links than 1 kB/s would only make times that overflow a run's nanoseconds.
+constexpr double kSlowest = 1e3;           // B/s
+constexpr double kSlowestPerCycle = 1e-6;  // B/cycle: 1 kB/s at 1 GHz
 constexpr double kHuge = 1e18;
 
 Rate read_rate(const Value* value, Diagnostics& errors) {
@@ -41,9 +43,9 @@ Rate read_rate(const Value* value, Diagnostics& errors) {
   bool bare = false;
   const auto physical = value->kind == ValueKind::scalar ? parse_physical(value->text, why, bare) : std::nullopt;
   if (physical && physical->dim == kBytesPerCycle) {
-    rate.bytes_per_cycle = read_quantity(*value, kBytesPerCycle, "256 B/cycle", kTiny, kHuge, errors);
+    rate.bytes_per_cycle = read_quantity(*value, kBytesPerCycle, "256 B/cycle", kSlowestPerCycle, kHuge, errors);
   } else {
-    rate.bytes_per_second = read_quantity(*value, kBytesPerSecond, "614 GB/s", kTiny, kHuge, errors);
+    rate.bytes_per_second = read_quantity(*value, kBytesPerSecond, "614 GB/s", kSlowest, kHuge, errors);
   }
   return rate;
 }

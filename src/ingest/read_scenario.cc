@@ -386,6 +386,9 @@ Result<Scenario> read_scenario(const Value& resolved, Library& library) {
       out.metric.lower_is_better = read_choice(*x, {"lower", "higher"}, errors).value_or("lower") == "lower";
     metric.finish();
   }
+  if (const Value* v = map.find("owners"); v != nullptr && v->kind != ValueKind::map) {
+    errors.push_back(make_error("wrong-type", v->span, "owners must be a map from stage to team"));
+  }
   if (const Value* v = map.find("owners"); v != nullptr && v->kind == ValueKind::map) {
     for (const auto& entry : v->entries) {
       bool known = false;

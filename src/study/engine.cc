@@ -36,6 +36,26 @@ bool has_symbol(const ingest::Graph& graph, const std::string& symbol) {
   });
 }
 
+// Every parameter of every model must fit where everything starts: the outermost level.
+Status fits_outermost(const std::vector<schedule::ModelSchedules>& models, const ingest::Accelerator& accelerator) {
+  const auto& outermost = accelerator.levels.front();
+  if (!outermost.capacity) return Done{};
+  std::int64_t total = 0;
+  for (const auto& model : models) {
+    if (model.buckets.empty()) continue;
+    std::map<std::int32_t, std::int64_t> stored;
+    for (const auto& instance : model.buckets.front().graph->instances) {
+      for (const auto& use : instance.parameters)
+        stored[use.tensor.index] = std::max(stored[use.tensor.index], use.stored);
+    }
+    for (const auto& [tensor, bytes] : stored) total += bytes;
+  }
+  if (total <= outermost.capacity->raw()) return Done{};
+  return make_error("does-not-fit", outermost.span,
+                    fmt::format("the models' {} bytes of parameters do not fit the {} bytes of '{}'", total,
+                                outermost.capacity->raw(), outermost.name));
+}
+
 std::int64_t longest_reduction(const lower::KernelGraph& graph) {
   std::int64_t longest = 0;
   for (const auto& kernel : graph.kernels) {
@@ -159,6 +179,7 @@ Result<std::shared_ptr<const Compiled>> Engine::compile(const ingest::Scenario& 
     }
     out->models.push_back(std::move(schedules));
   }
+  PL_TRY_STATUS(fits_outermost(out->models, accelerator));
   PL_TRY(out->residency, schedule::plan_residency(out->models, accelerator, scenario.compile));
   const std::lock_guard lock(mutex_);
   return compiled_[key] = out;
