@@ -303,6 +303,21 @@ void check_scenario(const Scenario& s, const Value& resolved, Diagnostics& error
                                 fmt::format("{} compiled shapes; the limit is {}", compiled, kMaxShapes),
                                 "compile fewer batch or sequence sizes"));
   }
+  const auto takes_sequence = [](const ModelUse& m) {
+    return m.graph && std::any_of(m.graph->inputs.begin(), m.graph->inputs.end(), [&](TensorId id) {
+             const auto& shape = m.graph->tensors[id.at()].shape;
+             return shape && std::any_of(shape->begin(), shape->end(), [&](const Dimension& d) {
+                      return !d.symbol.empty() && d.symbol == m.sequence_symbol;
+                    });
+           });
+  };
+  const bool takes = std::any_of(s.models.begin(), s.models.end(), takes_sequence);
+  for (const auto& profile : s.traffic.profiles) {
+    if (takes && profile.sequence == 0) {
+      errors.push_back(make_error("missing-key", at("traffic.profiles"),
+                                  fmt::format("the profile '{}' lacks 'sequence', which a model needs", profile.name)));
+    }
+  }
   const bool sequences =
       std::any_of(s.models.begin(), s.models.end(), [](const ModelUse& m) { return !m.sequence_symbol.empty(); });
   for (const auto& profile : s.traffic.profiles) {
