@@ -117,6 +117,12 @@ class Resolver {
     PL_TRY(const std::uint32_t keep, operand_mask(row, row.keep));
     PL_TRY(const std::uint32_t bypass, operand_mask(row, row.bypass));
     const ingest::AcceleratorLevel& hardware = accelerator_.levels[level];
+    // A row that could not be kept would be a restriction in name only.
+    if (bypass != 0 && (level == 0 || (hardware.array && (bypass & held_operands(hardware)) != 0))) {
+      return make_error("does-not-fit", row.span,
+                        fmt::format("nothing can bypass '{}' of '{}': {}", hardware.name, accelerator_.name,
+                                    level == 0 ? "everything starts there" : "the dataflow says what the array holds"));
+    }
     if ((keep & ~held_operands(hardware)) != 0) {
       return make_error("does-not-fit", row.span,
                         fmt::format("the level '{}' of '{}' cannot hold what the row {} keeps there", hardware.name,

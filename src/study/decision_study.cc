@@ -200,13 +200,9 @@ void Planner::run_fixes() {
   parallel_for(proposals.size(), engine_.threads(), [&](std::size_t i) {
     prepared[i] = engine_.prepare_or_fail(proposals[i].id, document(all_, {proposals[i].patch}));
   });
-  std::string undo_cost;
   std::string undo_serve;
   for (std::size_t i = 0; i < proposals.size(); ++i) {
     if (proposals[i].tier == 2) {
-      undo_cost = prepared[i].cost_key.empty()
-                      ? ""
-                      : sha256(fmt::format("{}", static_cast<const void*>(prepared[i].costs.get())));
       undo_serve = prepared[i].serve_key;
     }
   }
