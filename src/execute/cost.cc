@@ -31,13 +31,14 @@ Situation situation_of(const lower::Instance& instance, const schedule::Placemen
                        const std::vector<bool>& pinned) {
   Situation situation;
   situation.kernel = instance.kernel.at();
+  situation.again = instance.again;
   const auto off_chip = [&](const lower::BufferUse& use) {
     return static_cast<bool>(placement.buffers[static_cast<std::size_t>(use.buffer)].off_chip);
   };
   for (const lower::BufferUse& use : instance.reads) situation.reads_off_chip.push_back(off_chip(use));
   for (const lower::BufferUse& use : instance.writes) situation.writes_off_chip.push_back(off_chip(use));
   for (const lower::ParameterUse& use : instance.parameters) {
-    situation.parameters_pinned.push_back(!use.gathered && use.tensor.at() < pinned.size() && pinned[use.tensor.at()]);
+    situation.parameters_on_chip.push_back(schedule::on_chip_before(use, pinned));
   }
   return situation;
 }
@@ -71,14 +72,16 @@ void add(Movement& sum, const Movement& part, std::int64_t times) {
   sum.off_chip_activation += part.off_chip_activation * times;
 }
 
-void add(ClassCost& sum, const lower::Kernel& kernel, const SituationCost& part, std::int64_t times) {
+void add(ClassCost& sum, const lower::Kernel& kernel, bool again, const SituationCost& part, std::int64_t times) {
   for (std::size_t c = 0; c < kCycleClasses; ++c) sum.cycles[c] += part.classes[c] * times;
   for (std::size_t p = 0; p < kEnergyPaths; ++p) sum.femtojoules[p] += part.femtojoules[p] * times;
   add(sum.movement, part.movement, times);
   const std::int64_t macs = kernel.macs();
   sum.macs += macs * times;
-  sum.unique_weight_bytes += kernel.unique_weight_bytes * times;
-  sum.unique_weight_elements += kernel.unique_weight_elements * times;
+  if (!again) {
+    sum.unique_weight_bytes += kernel.unique_weight_bytes * times;
+    sum.unique_weight_elements += kernel.unique_weight_elements * times;
+  }
   sum.weight_elements_in += part.weight_elements_in * times;
   if (kernel.unique_weight_elements > 0) sum.weight_macs += macs * times;
   sum.feeder_cycles += part.feeder_cycles * times;
@@ -119,7 +122,7 @@ Result<BatchCost> cost_batch(const CostContext& context, const Bucket& bucket, c
     PL_TRY(const SituationCost cost, cost_kernel(context, kernel, mapped, *group.first, group.situation));
     const auto repeats = static_cast<std::int64_t>(group.instances.size());
     const auto layer = std::find(classes.begin(), classes.end(), kernel.layer_class) - classes.begin();
-    add(batch.layers[static_cast<std::size_t>(layer)], kernel, cost, repeats);
+    add(batch.layers[static_cast<std::size_t>(layer)], kernel, group.situation.again, cost, repeats);
     for (std::size_t c = 0; c < kCycleClasses; ++c) batch.classes[c] += cost.classes[c] * repeats;
     KernelCost row;
     row.name = group.first->name;

@@ -73,7 +73,7 @@ class KernelCosting {
       if (instance_.writes[i].operand == operand) return !situation_.writes_off_chip[i];
     }
     for (std::size_t i = 0; i < instance_.parameters.size(); ++i) {
-      if (instance_.parameters[i].operand == operand) return situation_.parameters_pinned[i];
+      if (instance_.parameters[i].operand == operand) return situation_.parameters_on_chip[i];
     }
     PL_CHECK(false);
     return false;
@@ -193,7 +193,7 @@ class KernelCosting {
       const std::int64_t bits = use.bytes * 8;
       vector_.read += bits;
       weight_bits_ += bits;
-      const bool pinned = situation_.parameters_pinned[i];
+      const bool pinned = situation_.parameters_on_chip[i];
       spend(EnergyPath::weights_sram, context_.levels.weights, bits, pinned ? 0 : bits);
       if (!pinned) fetch(bits, off_chip_weight_bits_);
     }

@@ -18,7 +18,8 @@ struct Situation {
   std::size_t kernel = 0;
   std::vector<bool> reads_off_chip;
   std::vector<bool> writes_off_chip;
-  std::vector<bool> parameters_pinned;
+  std::vector<bool> parameters_on_chip;  ///< pinned, or kept by the chain that has begun
+  bool again = false;                    ///< a later chunk of a layer: its parameters are counted already
   friend bool operator==(const Situation&, const Situation&) = default;
 };
 

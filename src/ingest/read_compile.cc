@@ -139,9 +139,11 @@ CompileOptions read_compile(const Value& value, Diagnostics& errors) {
   }
   if (const Value* v = map.find("fusion"); v != nullptr && expect_list(*v, "fusion", errors)) {
     for (const auto& item : v->items) {
-      const auto name = read_choice(item, {"epilogue", "attention"}, errors);
+      const auto name = read_choice(item, {"epilogue", "attention", "in_place", "chains"}, errors);
       out.fuse_epilogue |= name && *name == "epilogue";
       out.fuse_attention |= name && *name == "attention";
+      out.fuse_in_place |= name && *name == "in_place";
+      out.fuse_chains |= name && *name == "chains";
     }
   }
   if (const Value* v = map.find("residency"))

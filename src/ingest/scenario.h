@@ -58,6 +58,8 @@ struct CompileOptions {
   std::vector<ConstraintRow> constraints;
   bool fuse_epilogue = false;
   bool fuse_attention = false;
+  bool fuse_in_place = false;
+  bool fuse_chains = false;
   std::string residency = "auto";  ///< auto | none: weights pinned on chip across batches
   std::string sparsity = "off";
 };

@@ -12,15 +12,6 @@ bool same_operand(const Operand& a, const Operand& b) {
          a.side_group == b.side_group && a.axes == b.axes;
 }
 
-bool same_content(const Kernel& a, const Kernel& b) {
-  return a.kind == b.kind && a.constraint_rows == b.constraint_rows && a.einsum.dims == b.einsum.dims &&
-         a.unique_weight_bytes == b.unique_weight_bytes && a.steps == b.steps && a.layer_class == b.layer_class &&
-         a.einsum.dim_names == b.einsum.dim_names && a.inputs == b.inputs && a.accumulate == b.accumulate &&
-         a.outputs == b.outputs &&
-         std::equal(a.einsum.operands.begin(), a.einsum.operands.end(), b.einsum.operands.begin(),
-                    b.einsum.operands.end(), same_operand);
-}
-
 bool real(ingest::ElementType type) {
   switch (type) {
     case ingest::ElementType::undefined:
@@ -40,6 +31,15 @@ bool is_table(const ingest::Shape& shape) {
 }
 
 }  // namespace
+
+bool same_content(const Kernel& a, const Kernel& b) {
+  return a.kind == b.kind && a.constraint_rows == b.constraint_rows && a.einsum.dims == b.einsum.dims &&
+         a.unique_weight_bytes == b.unique_weight_bytes && a.steps == b.steps && a.layer_class == b.layer_class &&
+         a.einsum.dim_names == b.einsum.dim_names && a.inputs == b.inputs && a.accumulate == b.accumulate &&
+         a.outputs == b.outputs &&
+         std::equal(a.einsum.operands.begin(), a.einsum.operands.end(), b.einsum.operands.begin(),
+                    b.einsum.operands.end(), same_operand);
+}
 
 std::int64_t Kernel::macs() const {
   if (kind != KernelKind::matrix) return 0;

@@ -72,6 +72,9 @@ struct BufferUse {
   std::int32_t buffer = -1;  ///< index into KernelGraph::buffers
   int operand = -1;          ///< operand of the einsum; -1 when the vector unit reads or writes it
   std::int64_t bytes = 0;
+  /// Read, and the result may be written over it: as many elements at the same width, each read before its place is
+  /// written. Whether the buffer dies here is for the placement to see.
+  bool replaceable = false;
 };
 
 /// A parameter tensor an instance needs.
@@ -81,6 +84,7 @@ struct ParameterUse {
   std::int64_t bytes = 0;   ///< read at least once per execution
   std::int64_t stored = 0;  ///< bytes of the whole tensor as stored
   bool gathered = false;    ///< only the rows a request names are read, so the tensor is never pinned whole
+  bool kept = false;        ///< an earlier chunk of the chain has fetched it, and it is on chip still
 };
 
 /// One occurrence of a kernel in the graph, in execution order.
@@ -91,6 +95,30 @@ struct Instance {
   std::vector<BufferUse> reads;
   std::vector<BufferUse> writes;
   std::vector<ParameterUse> parameters;
+  bool again = false;           ///< a later chunk of a layer that an earlier instance has begun
+  std::int64_t kept_bytes = 0;  ///< parameters of its whole chain that stay on chip while the chain runs
+};
+
+/// A kernel of a chain, and how it follows the chunks.
+struct ChainMember {
+  std::int32_t instance = -1;
+  int unit_dim = -1;  ///< dimension that runs over the units; -1 in a vector kernel, whose elements are cut evenly
+  int row_dim = -1;   ///< output rows of a convolution; -1 = not cut
+  std::vector<bool> reads_cut;  ///< by read: a chunk takes its share; otherwise all of it every time
+};
+
+/// Kernels whose results between them nobody else reads: they may run chunk by chunk, so that only a chunk of what is
+/// between must exist. The first and the last are matrix kernels.
+struct Chain {
+  std::string kind;  ///< mlp | attention | conv
+  std::vector<ChainMember> members;
+  std::vector<std::int32_t> between;  ///< buffers
+  std::int64_t units = 1;             ///< rows of tokens, groups or images: independent of each other in every member
+  std::int64_t rows = 0;              ///< convolutions: output rows of the last one, which may be cut too; 0 = not
+  std::int64_t middle_rows = 0;       ///< rows between
+  std::int64_t stride = 1;            ///< the last one's window down the rows between: step,
+  std::int64_t reach = 1;             ///< extent,
+  std::int64_t padding = 0;           ///< rows above the first
 };
 
 struct KernelGraph {
@@ -98,7 +126,11 @@ struct KernelGraph {
   std::vector<Kernel> kernels;      ///< distinct, in order of first use
   std::vector<Instance> instances;  ///< in execution order
   std::vector<Buffer> buffers;
+  std::vector<Chain> chains;  ///< `chains` fusion: those that could be cut, in order of their first kernel
 };
+
+/// Equal but for name, repeats and alternatives.
+[[nodiscard]] bool same_content(const Kernel& a, const Kernel& b);
 
 /// Turns a shaped graph into kernels under the fusion options and precision policy.
 /// Errors: unknown-operator (no row in operators.inc), unsupported (format pair, sparsity, operator variant),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lower/builder.h"
+#include "lower/chains.h"
 #include "lower/facts.h"
 #include "lower/fusion.h"
 #include "lower/kernel.h"
@@ -107,9 +108,27 @@ class Walk {
       step.input_bytes = std::min(step.input_bytes, step.output_bytes);
       for (BufferUse& use : draft.instance.reads) use.bytes = std::min(use.bytes, step.output_bytes);
     }
+    if (row.in_place != InPlace::never) mark_replaceable(draft);
     draft.kernel.steps.push_back(std::move(step));
     builder_.emit(std::move(draft));
     return Done{};
+  }
+
+  /// Operands of the vector unit that are as large, in elements and in bytes, as the one result.
+  void mark_replaceable(Draft& draft) {
+    if (draft.instance.writes.size() != 1) return;
+    const BufferUse& written = draft.instance.writes.front();
+    const auto elements = [&](const BufferUse& use) { return facts_.elements[builder_.at(use.buffer).tensor.at()]; };
+    for (BufferUse& use : draft.instance.reads) {
+      const bool alike = use.bytes == written.bytes && elements(use) == elements(written);
+      const bool streamed =
+          builder_.at(use.buffer).on_chip < use.bytes || builder_.at(written.buffer).on_chip < use.bytes;
+      // The array reads its operands again and again while results leave it.
+      const bool multiplied =
+          std::any_of(draft.instance.reads.begin(), draft.instance.reads.end(),
+                      [&](const BufferUse& other) { return other.operand >= 0 && other.buffer == use.buffer; });
+      use.replaceable = use.operand < 0 && alike && !streamed && !multiplied;
+    }
   }
 
   /// Narrowing of the accumulator's format to the stored one.
@@ -211,6 +230,7 @@ class Walk {
       written.on_chip = std::min(written.bytes, kStreamedCopies * ((written.bytes + count - 1) / count));
     }
     draft.instance.writes.push_back({buffer, 2, written.bytes});
+    if (options_.fuse_in_place && !epilogue.softmax) mark_replaceable(draft);
     if (epilogue.nodes.empty()) {
       builder_.emit(std::move(draft));
     } else {
@@ -247,6 +267,7 @@ class Walk {
       steps[i].output_bytes = builder_.at(next).bytes;
       own.instance.reads.push_back({last, -1, builder_.at(last).bytes});
       own.instance.writes.push_back({next, -1, builder_.at(next).bytes});
+      mark_replaceable(own);
       own.kernel.alternatives = {{"fused " + steps[i].op, false, "epilogue fusion is off"}};
       own.kernel.steps = {std::move(steps[i])};
       builder_.emit(std::move(own));
@@ -302,7 +323,9 @@ Result<KernelGraph> lower(const ingest::ShapedGraph& graph, const ingest::Compil
   PL_TRY(const FormatBits bits, policy_bits(policy));
   PL_TRY_STATUS(check_formats(policy, bits, accelerator));
   PL_TRY(const GraphFacts facts, inspect(graph));
-  return Walk(graph, facts, bits, options, policy).run();
+  PL_TRY(KernelGraph made, Walk(graph, facts, bits, options, policy).run());
+  if (options.fuse_chains) made.chains = find_chains(graph, facts, made);
+  return made;
 }
 
 }  // namespace plumbline::lower

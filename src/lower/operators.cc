@@ -7,8 +7,9 @@ namespace plumbline::lower {
 namespace {
 
 constexpr OperatorRow kRows[] = {
-#define OPERATOR(domain, name, lowering, operations, counted_on, fusion, data, weight, bias) \
-  {domain, name, Lowering::lowering, operations, CountedOn::counted_on, Fusion::fusion, data, weight, bias},
+#define OPERATOR(domain, name, lowering, operations, counted_on, fusion, in_place, data, weight, bias)           \
+  {domain, name, Lowering::lowering, operations, CountedOn::counted_on, Fusion::fusion, InPlace::in_place, data, \
+   weight, bias},
 #include "lower/operators.inc"
 #undef OPERATOR
 };

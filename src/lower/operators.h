@@ -10,6 +10,7 @@ namespace plumbline::lower {
 enum class Lowering : std::uint8_t { matmul, gemm, conv, vector, gather, movement, view, fixed };
 enum class CountedOn : std::uint8_t { outputs, inputs, addends, window };
 enum class Fusion : std::uint8_t { none, elementwise, softmax };
+enum class InPlace : std::uint8_t { never, row, element };
 
 /// One row of operators.inc; its head explains the columns.
 struct OperatorRow {
@@ -19,6 +20,7 @@ struct OperatorRow {
   std::int64_t operations;
   CountedOn counted_on;
   Fusion fusion;
+  InPlace in_place;
   int data;
   int weight;
   int bias;

@@ -241,11 +241,47 @@ Json placement_json(const schedule::Placement& placement) {
   for (const auto& buffer : placement.buffers) {
     buffers.push_back(
         {{"first", buffer.first}, {"last", buffer.last}, {"off_chip", buffer.off_chip}, {"spilled", buffer.spilled}});
+    if (buffer.over >= 0) buffers.back()["over"] = buffer.over;
   }
   return {{"peak_bytes", placement.peak},
           {"spilled_bytes", placement.spilled},
           {"occupancy_bytes", placement.occupancy},
+          {"in_place", placement.in_place},
+          {"peak_bytes_apart", placement.peak_apart},
+          {"spilled_bytes_apart", placement.spilled_apart},
+          {"streamed_buffers", placement.streamed},
+          {"peak_bytes_whole", placement.peak_whole},
+          {"spilled_bytes_whole", placement.spilled_whole},
           {"buffers", std::move(buffers)}};
+}
+
+Json chain_json(const schedule::ChainChoice& choice) {
+  Json ways = Json::array();
+  for (const auto& way : choice.alternatives) {
+    Json row = {{"chunks", way.chunks}, {"units", way.units}, {"keeps_parameters", way.keeps_parameters}};
+    if (way.rows > 0) row["rows"] = way.rows;
+    row["peak_bytes_saved"] = way.peak_saved;
+    row["spilled_bytes_saved"] = way.spill_saved;
+    if (way.failure.empty()) {
+      row["objective"] = way.value;
+      row["off_chip_bytes_saved"] = way.off_chip_saved;
+      row["extra_weight_bytes"] = way.extra_weights;
+      row["extra_off_array_weight_bytes"] = way.extra_weight_reads;
+    } else {
+      row["failure"] = way.failure;
+    }
+    ways.push_back(std::move(row));
+  }
+  Json out = {{"kind", choice.kind},
+              {"kernels", choice.kernels},
+              {"repeats", choice.repeats},
+              {"between_bytes", choice.between_bytes},
+              {"taken", choice.taken},
+              {"reason", choice.reason},
+              {"objective_without", choice.value_without},
+              {"alternatives", std::move(ways)}};
+  if (!choice.alternatives.empty()) out["best"] = choice.best;
+  return out;
 }
 
 Json residency_json(const study::Compiled& compiled) {
@@ -316,6 +352,10 @@ std::string schedule_json(const study::Prepared& prepared) {
     for_buckets(model, [&](const schedule::Bucket& bucket) {
       Json row = bucket_json(bucket);
       row["placement"] = placement_json(bucket.schedule->placement);
+      if (!bucket.schedule->chains.empty()) {
+        row["chains"] = Json::array();
+        for (const auto& chain : bucket.schedule->chains) row["chains"].push_back(chain_json(chain));
+      }
       row["dataflow_choices"] = Json::array();
       for (const auto& choice : schedule::explain_choices(*bucket.graph, *bucket.schedule))
         row["dataflow_choices"].push_back(class_choice_json(choice));

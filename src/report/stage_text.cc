@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lower/kernel.h"
+#include "report/chain_text.h"
 #include "report/choice_text.h"
 #include "validate/statistics.h"
 
@@ -104,6 +105,8 @@ std::string schedule_text(const study::Prepared& prepared) {
                        shape_text(bucket.batch, bucket.sequence),
                        bytes_text(static_cast<double>(bucket.schedule->placement.peak)),
                        bytes_text(static_cast<double>(bucket.schedule->placement.spilled)));
+    out += placement_text(bucket);
+    out += chains_text(*bucket.schedule);
     if (bucket.schedule->proof) out += proof_text(*bucket.schedule->proof);
     out += dataflow_choice_text(bucket, prepared.scenario->accelerator->nominal.frequency);
     for (std::size_t k = 0; k < bucket.graph->kernels.size(); ++k) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "schedule/roles.h"
 
@@ -11,25 +12,33 @@ namespace {
 class Placer {
  public:
   Placer(const lower::KernelGraph& graph, const std::vector<KernelSchedule>& kernels,
-         const ingest::Accelerator& accelerator, const LevelRoles& levels)
-      : graph_(graph), kernels_(kernels), levels_(levels) {
+         const ingest::Accelerator& accelerator, const LevelRoles& levels, bool in_place)
+      : graph_(graph), kernels_(kernels), levels_(levels), in_place_(in_place) {
     const auto& home = accelerator.levels[static_cast<std::size_t>(levels.home)];
     capacity_ = home.capacity ? home.capacity->raw() : std::numeric_limits<std::int64_t>::max();
   }
 
   PlacementTrial run() {
     find_lifetimes();
+    if (in_place_) write_over_inputs();
     find_working_bytes();
     spill();
     for (std::size_t i = 0; i < graph_.instances.size(); ++i) {
       placement_.occupancy.push_back(live_[i] + working_[i]);
       placement_.peak = std::max(placement_.peak, placement_.occupancy.back());
+      for (const lower::BufferUse& use : graph_.instances[i].writes) {
+        if (at(use.buffer).over >= 0) placement_.in_place.push_back(static_cast<std::int32_t>(i));
+      }
     }
     trial_.placement = std::move(placement_);
     return std::move(trial_);
   }
 
  private:
+  [[nodiscard]] BufferPlacement& at(std::int32_t buffer) {
+    return placement_.buffers[static_cast<std::size_t>(buffer)];
+  }
+
   void find_lifetimes() {
     auto& buffers = placement_.buffers;
     buffers.resize(graph_.buffers.size());
@@ -62,9 +71,38 @@ class Placer {
     }
   }
 
-  /// Bytes of operand 0 at the home level, when it holds parameters of the model.
-  [[nodiscard]] std::int64_t weight_piece(const lower::Kernel& kernel, std::size_t k) const {
+  /// A result takes the memory of an input that dies where it is made: while the instance runs they are one buffer.
+  void write_over_inputs() {
+    for (std::size_t i = 0; i < graph_.instances.size(); ++i) {
+      const lower::Instance& instance = graph_.instances[i];
+      if (instance.writes.size() != 1) continue;
+      BufferPlacement& written = at(instance.writes.front().buffer);
+      const auto now = static_cast<std::int32_t>(i);
+      for (const lower::BufferUse& read : instance.reads) {
+        if (!read.replaceable || read.buffer == instance.writes.front().buffer) continue;
+        if (at(read.buffer).last != now || written.first != now || at(read.buffer).off_chip || written.off_chip)
+          continue;
+        written.over = read.buffer;
+        live_[i] -= graph_.buffers[static_cast<std::size_t>(read.buffer)].on_chip;
+        break;
+      }
+    }
+  }
+
+  /// One of the two goes off chip, so they share nothing any more.
+  void part(std::size_t b) {
+    BufferPlacement& written = placement_.buffers[b];
+    if (written.over < 0) return;
+    live_[static_cast<std::size_t>(written.first)] += graph_.buffers[static_cast<std::size_t>(written.over)].on_chip;
+    written.over = -1;
+  }
+
+  /// Bytes of operand 0 at the home level, when it holds parameters of the model; all parameters of its chain when the
+  /// chain keeps them.
+  [[nodiscard]] std::int64_t weight_piece(const lower::Kernel& kernel, const lower::Instance& instance) const {
     if (levels_.weights != levels_.home) return 0;
+    if (instance.kept_bytes > 0) return instance.kept_bytes;
+    const std::size_t k = instance.kernel.at();
     std::int64_t bytes = 0;
     if (kernel.kind == lower::KernelKind::matrix) {
       const auto home = static_cast<std::size_t>(levels_.home);
@@ -100,7 +138,7 @@ class Placer {
     for (std::size_t i = 0; i < graph_.instances.size(); ++i) {
       const lower::Instance& instance = graph_.instances[i];
       const std::size_t k = instance.kernel.at();
-      working_[i] = weight_piece(graph_.kernels[k], k);
+      working_[i] = weight_piece(graph_.kernels[k], instance);
       for (const auto* uses : {&instance.reads, &instance.writes}) {
         for (const lower::BufferUse& use : *uses) {
           if (placement_.buffers[static_cast<std::size_t>(use.buffer)].off_chip) {
@@ -123,6 +161,10 @@ class Placer {
         trial_.too_large = i;
         trial_.needed = working_[i];
         return;
+      }
+      part(victim);
+      for (std::size_t b = 0; b < placement_.buffers.size(); ++b) {
+        if (placement_.buffers[b].over == static_cast<std::int32_t>(victim)) part(b);
       }
       BufferPlacement& buffer = placement_.buffers[victim];
       buffer.off_chip = true;
@@ -152,6 +194,7 @@ class Placer {
   const lower::KernelGraph& graph_;
   const std::vector<KernelSchedule>& kernels_;
   const LevelRoles& levels_;
+  bool in_place_ = true;
   std::int64_t capacity_ = 0;
   Placement placement_;
   PlacementTrial trial_;
@@ -159,11 +202,46 @@ class Placer {
   std::vector<std::int64_t> working_;
 };
 
+/// What streaming the scores of fused attention saves: the same graph with these buffers whole.
+void state_streaming(const lower::KernelGraph& graph, const std::vector<KernelSchedule>& kernels,
+                     const ingest::Accelerator& accelerator, const LevelRoles& levels, Placement& placement) {
+  placement.peak_whole = placement.peak;
+  placement.spilled_whole = placement.spilled;
+  const auto streams = [](const lower::Buffer& buffer) { return buffer.on_chip < buffer.bytes; };
+  placement.streamed = std::count_if(graph.buffers.begin(), graph.buffers.end(), streams);
+  if (placement.streamed == 0) return;
+  lower::KernelGraph whole = graph;
+  for (lower::Buffer& buffer : whole.buffers) buffer.on_chip = buffer.bytes;
+  const PlacementTrial trial = Placer(whole, kernels, accelerator, levels, true).run();
+  if (trial.too_large) return;
+  placement.peak_whole = trial.placement.peak;
+  placement.spilled_whole = trial.placement.spilled;
+}
+
 }  // namespace
 
 PlacementTrial place_activations(const lower::KernelGraph& graph, const std::vector<KernelSchedule>& kernels,
                                  const ingest::Accelerator& accelerator, const LevelRoles& levels) {
-  return Placer(graph, kernels, accelerator, levels).run();
+  PlacementTrial trial = Placer(graph, kernels, accelerator, levels, true).run();
+  if (trial.too_large) return trial;
+  state_streaming(graph, kernels, accelerator, levels, trial.placement);
+  trial.placement.peak_apart = trial.placement.peak;
+  trial.placement.spilled_apart = trial.placement.spilled;
+  if (trial.placement.in_place.empty() && trial.placement.spilled == 0) return trial;
+  PlacementTrial apart = Placer(graph, kernels, accelerator, levels, false).run();
+  if (apart.too_large) return trial;
+  const auto cost = [](const Placement& p) { return std::pair(p.spilled, p.peak); };
+  // Spilling the largest first is no optimum, so it may happen to do better with less to choose from.
+  if (cost(apart.placement) < cost(trial.placement)) {
+    const Placement stated = trial.placement;
+    trial = apart;
+    trial.placement.streamed = stated.streamed;
+    trial.placement.peak_whole = stated.peak_whole;
+    trial.placement.spilled_whole = stated.spilled_whole;
+  }
+  trial.placement.peak_apart = apart.placement.peak;
+  trial.placement.spilled_apart = apart.placement.spilled;
+  return trial;
 }
 
 }  // namespace plumbline::schedule

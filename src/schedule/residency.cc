@@ -23,9 +23,19 @@ struct Candidate {
   std::int64_t bytes = 0;
 };
 
-/// Every parameter tensor that is read whole, in order of model and first use; its size is the largest of any shape.
-std::vector<Candidate> find_candidates(const std::vector<ModelSchedules>& models, Residency& residency) {
+/// A constraint row (or the mapping) lets the array's weights pass the level by, so they cannot wait there.
+bool passes_by(const Bucket& bucket, const lower::Instance& instance, const lower::ParameterUse& use, int level) {
+  const std::size_t k = instance.kernel.at();
+  if (use.operand < 0 || bucket.graph->kernels[k].kind != lower::KernelKind::matrix) return false;
+  const Mapping& mapping = bucket.schedule->kernels[k].mapping;
+  return !mapping.levels[static_cast<std::size_t>(level)].keeps_operand(static_cast<std::size_t>(use.operand));
+}
+
+/// Every parameter tensor that is read whole and kept at `level` wherever it is used, in order of model and first use;
+/// its size is the largest of any shape.
+std::vector<Candidate> find_candidates(const std::vector<ModelSchedules>& models, int level, Residency& residency) {
   std::vector<Candidate> candidates;
+  std::vector<Candidate> bypassing;
   residency.pinned.resize(models.size());
   for (std::size_t m = 0; m < models.size(); ++m) {
     std::vector<std::size_t> place;  // by tensor: its candidate, plus one
@@ -40,11 +50,17 @@ std::vector<Candidate> find_candidates(const std::vector<ModelSchedules>& models
             at = candidates.size();
           }
           candidates[at - 1].bytes = std::max(candidates[at - 1].bytes, use.stored);
+          if (passes_by(bucket, instance, use, level)) bypassing.push_back({m, use.tensor, 0});
         }
       }
     }
     residency.pinned[m].assign(place.size(), false);
   }
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    return std::any_of(bypassing.begin(), bypassing.end(), [&](const Candidate& other) {
+      return other.model == candidate.model && other.tensor == candidate.tensor;
+    });
+  });
   return candidates;
 }
 
@@ -182,7 +198,7 @@ Result<Residency> plan_residency(const std::vector<ModelSchedules>& models, cons
   PL_TRY_STATUS(check_constraints(models, options));
   PL_TRY(const LevelRoles levels, find_levels(accelerator));
   Residency residency;
-  const std::vector<Candidate> candidates = find_candidates(models, residency);
+  const std::vector<Candidate> candidates = find_candidates(models, levels.weights, residency);
   std::int64_t peak = 0;
   for (const ModelSchedules& model : models) {
     for (const Bucket& bucket : model.buckets) peak = std::max(peak, bucket.schedule->placement.peak);

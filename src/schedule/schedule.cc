@@ -10,6 +10,7 @@
 #include "schedule/choose_mapping.h"
 #include "schedule/combine_fronts.h"
 #include "schedule/levels.h"
+#include "schedule/mapping_memo.h"
 #include "schedule/placement.h"
 
 namespace plumbline::schedule {
@@ -44,13 +45,19 @@ std::string describe(const lower::Kernel& kernel, const KernelSchedule& schedule
 constexpr std::int64_t kMostShrink = std::int64_t{1} << 40;
 
 /// Places the activations; a kernel whose chunks of off-chip operands do not fit is tiled again with smaller ones.
-Status place(const lower::KernelGraph& graph, const MappingRequest& shared, Schedule& result) {
+/// Returns the kernels that were, ascending.
+Result<std::vector<std::size_t>> place(const lower::KernelGraph& graph, const MappingRequest& shared, MappingMemo& memo,
+                                       Schedule& result) {
   std::vector<std::int64_t> shrink(graph.kernels.size(), 1);
   while (true) {
     PlacementTrial trial = place_activations(graph, result.kernels, shared.accelerator, shared.levels);
     if (!trial.too_large) {
       result.placement = std::move(trial.placement);
-      return Done{};
+      std::vector<std::size_t> tiled_again;
+      for (std::size_t k = 0; k < shrink.size(); ++k) {
+        if (shrink[k] > 1) tiled_again.push_back(k);
+      }
+      return tiled_again;
     }
     const lower::Instance& instance = graph.instances[*trial.too_large];
     const std::size_t k = instance.kernel.at();
@@ -63,12 +70,11 @@ Status place(const lower::KernelGraph& graph, const MappingRequest& shared, Sche
     if (graph.kernels[k].kind != lower::KernelKind::matrix || shrink[k] > kMostShrink) return full;
     shrink[k] *= 2;
     const Mapping before = result.kernels[k].mapping;
-    PL_TRY(KernelSchedule smaller, choose_mapping({graph.kernels[k], shared.accelerator, shared.levels, shared.options,
-                                                   shared.dataflows, shrink[k]}));
+    PL_TRY(KernelSchedule smaller, memo.choose({graph.kernels[k], shared.accelerator, shared.levels, shared.options,
+                                                shared.dataflows, shrink[k]}));
     smaller.text = describe(graph.kernels[k], smaller);
     if (smaller.mapping == before && shrink[k] > 4) return full;
     result.kernels[k] = std::move(smaller);
-    result.proof.reset();  // it speaks of mappings that did not fit together
   }
 }
 
@@ -119,12 +125,19 @@ void adopt(const CertifiedKernel& certified, std::size_t chosen, Objective objec
         objective);
 }
 
+/// Fronts of the matrix kernels with proof, and what was taken from them.
+struct CertifiedNetwork {
+  std::vector<std::size_t> kernels;  ///< indices, ascending
+  std::vector<KernelFront> fronts;   ///< by position in `kernels`; once chosen, only the point that was
+};
+
 /// Replaces the simple tilings by the best combination of certified mappings.
-Status certify(const lower::KernelGraph& graph, const MappingRequest& shared, MappingCache& cache, Schedule& result) {
+Result<CertifiedNetwork> certify(const lower::KernelGraph& graph, const MappingRequest& shared, MappingCache& cache,
+                                 Schedule& result) {
   const Objective objective = search_objective(shared.options.objective);
   std::vector<CertifiedKernel> certified;
-  std::vector<KernelFront> fronts;
-  std::vector<std::size_t> kernels;
+  CertifiedNetwork network;
+  auto& [kernels, fronts] = network;
   Proof total;
   for (std::size_t k = 0; k < graph.kernels.size(); ++k) {
     if (graph.kernels[k].kind != lower::KernelKind::matrix) continue;
@@ -139,18 +152,44 @@ Status certify(const lower::KernelGraph& graph, const MappingRequest& shared, Ma
     certified.push_back(std::move(made));
     kernels.push_back(k);
   }
-  if (kernels.empty()) return Done{};
+  if (kernels.empty()) return network;
   const FrontChoice choice = combine_fronts(fronts, objective);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     KernelSchedule& made = result.kernels[kernels[i]];
     adopt(certified[i], choice.chosen[i], objective, made);
     made.text = describe(graph.kernels[kernels[i]], made);
+    fronts[i].points = {fronts[i].points[choice.chosen[i]]};
   }
   total.scope = "network";
   total.covered = "every kernel's mappings as its own proof covers them; matrix kernels one after the other";
   total.certified_on = "sums over kernels of their floors";
   state(total, choice.best, choice.lower_bound, objective);
   result.proof = std::move(total);
+  return network;
+}
+
+/// Kernels that had to be tiled again keep their bound, which speaks of any mapping, beside their own value.
+Status prove_again(const lower::KernelGraph& graph, const MappingRequest& shared, MappingCache& cache,
+                   const std::vector<std::size_t>& tiled_again, CertifiedNetwork& network, Schedule& result) {
+  const Objective objective = search_objective(shared.options.objective);
+  for (const std::size_t k : tiled_again) {
+    KernelSchedule& made = result.kernels[k];
+    PL_TRY(CertifiedKernel certified,
+           certify_kernel({graph.kernels[k], shared.accelerator, shared.levels, shared.options, shared.dataflows, 1},
+                          made, cache));
+    made.proof = certified.proof;
+    made.proof->candidates = 1;
+    made.proof->covered += "; tiled again, since its chunks of off-chip operands did not fit";
+    state(*made.proof, value_of(certified.front.points.front(), objective), floor_of(certified.front, objective),
+          objective);
+    const auto at = std::lower_bound(network.kernels.begin(), network.kernels.end(), k) - network.kernels.begin();
+    KernelFront& front = network.fronts[static_cast<std::size_t>(at)];
+    front = std::move(certified.front);
+    front.points.resize(1);
+  }
+  if (tiled_again.empty() || !result.proof) return Done{};
+  const FrontChoice choice = combine_fronts(network.fronts, objective);
+  state(*result.proof, choice.best, choice.lower_bound, objective);
   return Done{};
 }
 
@@ -158,7 +197,10 @@ Status certify(const lower::KernelGraph& graph, const MappingRequest& shared, Ma
 
 Result<Schedule> schedule(const lower::KernelGraph& graph, const ingest::Accelerator& accelerator,
                           const ingest::CompileOptions& options,
-                          const std::map<std::string, ingest::Dataflow>& dataflows, MappingCache* cache) {
+                          const std::map<std::string, ingest::Dataflow>& dataflows, MappingCache* cache,
+                          MappingMemo* memo) {
+  MappingMemo own_memo;
+  MappingMemo& tilings = memo != nullptr ? *memo : own_memo;
   PL_TRY(const LevelRoles levels, find_levels(accelerator));
   Schedule result;
   result.kernels.reserve(graph.kernels.size());
@@ -167,15 +209,21 @@ Result<Schedule> schedule(const lower::KernelGraph& graph, const ingest::Acceler
       result.kernels.emplace_back();
       continue;
     }
-    PL_TRY(KernelSchedule made, choose_mapping({kernel, accelerator, levels, options, dataflows, 1}));
+    PL_TRY(KernelSchedule made, tilings.choose({kernel, accelerator, levels, options, dataflows, 1}));
     made.text = describe(kernel, made);
     result.kernels.push_back(std::move(made));
   }
   if (graph.kernels.empty()) return result;
   const MappingRequest shared{graph.kernels.front(), accelerator, levels, options, dataflows, 1};
   MappingCache own;
-  if (options.search == "certified") PL_TRY_STATUS(certify(graph, shared, cache != nullptr ? *cache : own, result));
-  PL_TRY_STATUS(place(graph, shared, result));
+  MappingCache& known = cache != nullptr ? *cache : own;
+  CertifiedNetwork network;
+  const bool certified = options.search == "certified";
+  if (certified) {
+    PL_TRY(network, certify(graph, shared, known, result));
+  }
+  PL_TRY(const std::vector<std::size_t> tiled_again, place(graph, shared, tilings, result));
+  if (certified) PL_TRY_STATUS(prove_again(graph, shared, known, tiled_again, network, result));
   return result;
 }
 

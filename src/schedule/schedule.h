@@ -12,6 +12,7 @@
 #include "ingest/accelerator.h"
 #include "ingest/scenario.h"
 #include "lower/kernel.h"
+#include "schedule/chain_choice.h"
 #include "schedule/counts.h"
 #include "schedule/hierarchy.h"
 #include "schedule/mapping.h"
@@ -49,6 +50,7 @@ struct BufferPlacement {
   std::int32_t last = 0;   ///< index of the last instance that reads it
   bool off_chip = false;   ///< spilled, or a model input or output
   bool spilled = false;    ///< off chip for want of capacity
+  std::int32_t over = -1;  ///< the dying buffer it is written over; -1 = it has memory of its own
 };
 
 struct Placement {
@@ -56,12 +58,19 @@ struct Placement {
   std::vector<std::int64_t> occupancy;   ///< on-chip activation and working bytes while instance i runs
   std::int64_t peak = 0;                 ///< largest of them
   std::int64_t spilled = 0;              ///< bytes of spilled buffers, each once
+  std::vector<std::int32_t> in_place;    ///< instances that write over an input, ascending
+  std::int64_t peak_apart = 0;           ///< peak and spilled bytes if every result had memory of its own
+  std::int64_t spilled_apart = 0;
+  std::int64_t streamed = 0;    ///< buffers of which attention fusion keeps a part only (Buffer::on_chip)
+  std::int64_t peak_whole = 0;  ///< peak and spilled bytes if they had to exist whole
+  std::int64_t spilled_whole = 0;
 };
 
 struct Schedule {
   std::vector<KernelSchedule> kernels;  ///< parallel to KernelGraph::kernels
   Placement placement;
-  std::optional<Proof> proof;  ///< of a certified schedule: all matrix kernels together, one after the other
+  std::optional<Proof> proof;       ///< of a certified schedule: all matrix kernels together, one after the other
+  std::vector<ChainChoice> chains;  ///< `chains` fusion only (execute/choose_chains.h)
 };
 
 /// A compiled shape of a model.
@@ -84,12 +93,21 @@ struct Residency {
   std::int64_t available_bytes = 0;  ///< on-chip capacity less the largest bucket's peak; -1 = unbounded
 };
 
+/// Is a parameter on chip already when an instance that uses it begins?
+[[nodiscard]] inline bool on_chip_before(const lower::ParameterUse& use, const std::vector<bool>& pinned) {
+  return use.kept || (!use.gathered && use.tensor.at() < pinned.size() && pinned[use.tensor.at()]);
+}
+
+class MappingMemo;
+
 /// Chooses a mapping for every distinct kernel and places the activations. A constraint row binds the matrix kernels it
 /// matches that have its dimensions. `search: certified` asks `cache` before it searches (none: a cache of this call's
-/// own). Errors: does-not-fit, bad-value (a constraint's level), unknown-name (dataflow).
+/// own); `memo` keeps simple tilings from call to call, for one accelerator and options. Errors: does-not-fit,
+/// bad-value (a constraint's level), unknown-name (dataflow).
 Result<Schedule> schedule(const lower::KernelGraph& graph, const ingest::Accelerator& accelerator,
                           const ingest::CompileOptions& options,
-                          const std::map<std::string, ingest::Dataflow>& dataflows, MappingCache* cache = nullptr);
+                          const std::map<std::string, ingest::Dataflow>& dataflows, MappingCache* cache = nullptr,
+                          MappingMemo* memo = nullptr);
 
 /// Every constraint row must bind a kernel of some model, and dataflow_by_class name a layer class. Errors: bad-value.
 Status check_constraints(const std::vector<ModelSchedules>& models, const ingest::CompileOptions& options);

@@ -7,6 +7,7 @@
 #include "core/parallel.h"
 #include "core/sha256.h"
 #include "decide/evidence_matrix.h"
+#include "execute/choose_chains.h"
 #include "execute/cost.h"
 #include "lower/kernel.h"
 #include "study/fix_rules.h"
@@ -70,6 +71,18 @@ std::int64_t longest_reduction(const lower::KernelGraph& graph) {
     longest = std::max(longest, terms);
   }
   return longest;
+}
+
+// Loop nests in the order of kernels and shapes: what decides in which order sums are added.
+std::string reduction_order(const std::vector<schedule::ModelSchedules>& models) {
+  std::string text;
+  for (const auto& model : models) {
+    for (std::size_t b = 0; b < model.buckets.size(); ++b) {
+      if (b > 0 && model.buckets[b].graph == model.buckets[b - 1].graph) continue;
+      for (const auto& kernel : model.buckets[b].schedule->kernels) text += kernel.text + "\n";
+    }
+  }
+  return text;
 }
 
 // Names that only the judging stages know: a misspelt one would leave a margin or a requirement without effect.
@@ -172,7 +185,6 @@ Result<std::shared_ptr<const Compiled>> Engine::compile(const ingest::Scenario& 
         PL_TRY(schedule::Schedule made,
                schedule::schedule(*bucket.graph, accelerator, scenario.compile, scenario.dataflows, mappings_.get()));
         out->longest_reduction = std::max(out->longest_reduction, longest_reduction(*bucket.graph));
-        for (const auto& kernel : made.kernels) out->reduction_order += kernel.text + "\n";
         bucket.schedule = std::make_shared<const schedule::Schedule>(std::move(made));
         schedules.buckets.push_back(std::move(bucket));
       }
@@ -181,6 +193,14 @@ Result<std::shared_ptr<const Compiled>> Engine::compile(const ingest::Scenario& 
   }
   PL_TRY_STATUS(fits_outermost(out->models, accelerator));
   PL_TRY(out->residency, schedule::plan_residency(out->models, accelerator, scenario.compile));
+  if (scenario.compile.fuse_chains) {
+    PL_TRY(execute::ChainedSchedules cut,
+           execute::choose_chains({std::move(out->models), std::move(out->residency)}, accelerator, scenario.compile,
+                                  scenario.dataflows, mappings_.get()));
+    out->models = std::move(cut.models);
+    out->residency = std::move(cut.residency);
+  }
+  out->reduction_order = reduction_order(out->models);
   const std::lock_guard lock(mutex_);
   return compiled_[key] = out;
 }

@@ -29,7 +29,7 @@ bool stays_on_chip(const lower::Instance& instance, const schedule::Placement& p
     if (use.operand == operand) return on_chip(use);
   }
   for (const auto& use : instance.parameters) {
-    if (use.operand == operand) return !use.gathered && use.tensor.at() < pinned.size() && pinned[use.tensor.at()];
+    if (use.operand == operand) return schedule::on_chip_before(use, pinned);
   }
   PL_CHECK(false);  // every operand is a buffer or a parameter
   return false;
@@ -236,7 +236,7 @@ class Flows {
       if (use.operand >= 0) continue;
       const std::int64_t bits = use.bytes * 8 * times_;
       charge_port(levels_.weights, Role::weights, bits, 0, 0);
-      const bool stays = !use.gathered && use.tensor.at() < pinned_.size() && pinned_[use.tensor.at()];
+      const bool stays = schedule::on_chip_before(use, pinned_);
       if (!stays && levels_.off_chip >= 0) charge_port(levels_.off_chip, Role::weights, bits, 0, 0);
     }
   }
