@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <ctime>
 #include <limits>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <utility>
 
-#include "core/random.h"
 #include "execute/numerics/matmul.h"
 #include "execute/numerics/matmul_integer.h"
+#include "measure.h"
 #include "rows.h"
 
 namespace plumbline::bench {
@@ -21,9 +20,9 @@ using namespace plumbline::numerics;
 constexpr std::int64_t kSize = 2048;  // three binary32 matrices of 16 MiB
 constexpr double kBillionMacs = static_cast<double>(kSize) * kSize * kSize * 1e-9;
 // Best of, the reference measured beside each: slow topics stop early.
-constexpr int kMostRepeats = 7;
-constexpr int kLeastRepeats = 2;
-constexpr double kEnoughSeconds = 6;
+constexpr int kMostRepeats = 25;
+constexpr int kLeastRepeats = 3;
+constexpr double kEnoughSeconds = 8;
 
 /// A bell of unit deviation in a format. A row or column in 256 holds an infinity or NaN; zeros and the format's
 /// smallest values are strewn in.
@@ -32,9 +31,7 @@ std::vector<float> operand(const Format& format, std::uint64_t seed, bool specia
   std::vector<float> values(static_cast<std::size_t>(kSize * kSize));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint64_t draw = random.at(i);
-    std::int32_t sum = 0;
-    for (int k = 0; k < 4; ++k) sum += static_cast<std::int32_t>(draw >> (16 * k) & 0xFFFFU);
-    double value = (static_cast<double>(sum) / 65536 - 2) * 1.7320508;
+    double value = bell(draw);
     if (mix64(draw) % 256 == 0) value = 0;
     if (mix64(draw) % 256 == 1) value = std::ldexp(1.0, format.min_positive_exponent());
     values[i] = static_cast<float>(decode(encode(value, format, Rounding::rne, Saturation::on).code, format));
@@ -46,19 +43,6 @@ std::vector<float> operand(const Format& format, std::uint64_t seed, bool specia
                                                       : std::numeric_limits<float>::quiet_NaN();
   }
   return values;
-}
-
-/// Processor seconds of one call on this thread.
-template <class Body>
-double thread_seconds_of(const Body& body) {
-  const auto now = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-  };
-  const double start = now();
-  body();
-  return now() - start;
 }
 
 /// oneDNN's float32 matmul on one thread.
@@ -98,34 +82,33 @@ class Reference {
   dnnl::matmul primitive_;
 };
 
-/// Best times: processor time on one thread, which other users of the machine do not stretch; wall time for the
-/// speed-up of two threads.
+/// Best times of one thread: its own time, which other users of the machine do not stretch.
 struct Times {
-  double one = std::numeric_limits<double>::infinity();
-  double observed = std::numeric_limits<double>::infinity();
-  double reference = std::numeric_limits<double>::infinity();
-  double one_wall = std::numeric_limits<double>::infinity();
-  double two_wall = std::numeric_limits<double>::infinity();
+  double one = kNever;
+  double counted = kNever;
+  double reference = kNever;
 };
 
-template <class Body>
-void add_rows(const std::string& key, Reference& reference, const Body& body, bool observes, Rows& rows) {
+template <class Body>  // body(threads, whether accumulations are counted)
+void add_rows(const std::string& key, Reference& reference, const Body& body, bool counts, Rows& rows) {
   Times best;
+  ThreadPair threads;
+  ThreadPair machine;
   double spent = 0;
   for (int repeat = 0; repeat < kMostRepeats && (repeat < kLeastRepeats || spent < kEnoughSeconds); ++repeat) {
-    best.reference = std::min(best.reference, reference.seconds());
-    double one = 0;
-    const double wall = seconds_of([&] { one = thread_seconds_of([&] { body(1U, false); }); });
-    best.one = std::min(best.one, one);
-    best.one_wall = std::min(best.one_wall, wall);
-    best.two_wall = std::min(best.two_wall, seconds_of([&] { body(2U, false); }));
-    if (observes) best.observed = std::min(best.observed, thread_seconds_of([&] { body(1U, true); }));
-    spent += wall;
+    spent += seconds_of([&] {
+      best.reference = std::min(best.reference, reference.seconds());
+      best.one = std::min(best.one, thread_seconds_of([&] { body(1U, false); }));
+      machine.measure(pure_arithmetic);
+      threads.measure([&](unsigned count) { body(count, false); });
+      if (counts) best.counted = std::min(best.counted, thread_seconds_of([&] { body(1U, true); }));
+    });
   }
   rows.push_back({key + "_gmac_s", kBillionMacs / best.one});
   rows.push_back({key + "_vs_onednn_f32_ratio", best.reference / best.one});
-  rows.push_back({key + "_two_threads_ratio", best.one_wall / best.two_wall});
-  if (observes) rows.push_back({key + "_observed_time_ratio", best.observed / best.one});
+  rows.push_back({key + "_two_threads_ratio", threads.ratio()});
+  rows.push_back({key + "_two_threads_arithmetic_ratio", machine.ratio()});
+  if (counts) rows.push_back({key + "_observed_time_ratio", best.counted / best.one});
 }
 
 struct Topic {
@@ -169,7 +152,8 @@ void integer_rows(Reference& reference, Rows& rows) {
 Rows matmul_rows(const Filter& wanted) {
   Rows rows;
   const auto any = [&](const std::string& key) {
-    for (const char* suffix : {"_gmac_s", "_vs_onednn_f32_ratio", "_two_threads_ratio", "_observed_time_ratio"}) {
+    for (const char* suffix : {"_gmac_s", "_vs_onednn_f32_ratio", "_two_threads_ratio", "_two_threads_arithmetic_ratio",
+                               "_observed_time_ratio"}) {
       if (wanted(key + suffix)) return true;
     }
     return false;

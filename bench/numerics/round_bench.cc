@@ -1,5 +1,3 @@
-#include <time.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -7,9 +5,9 @@
 #include <limits>
 #include <utility>
 
-#include "core/random.h"
 #include "execute/numerics/mx.h"
 #include "execute/numerics/round.h"
+#include "measure.h"
 #include "rows.h"
 
 namespace plumbline::bench {
@@ -20,7 +18,7 @@ using namespace plumbline::numerics;
 constexpr std::size_t kElements = std::size_t{16} << 20;  // 64 MiB of binary32: beyond every cache level here
 constexpr int kRepeats = 21;                              // best of, each beside its own memcpy
 
-/// A bell of unit deviation (sum of four uniforms), with one special in 512: Inf, NaN, zero, subnormal, huge, tiny.
+/// A bell of unit deviation with one special in 512: Inf, NaN, zero, subnormal, huge, tiny.
 std::vector<float> test_tensor() {
   constexpr float kSpecials[] = {std::numeric_limits<float>::infinity(),
                                  -std::numeric_limits<float>::infinity(),
@@ -35,26 +33,11 @@ std::vector<float> test_tensor() {
   std::vector<float> tensor(kElements);
   for (std::size_t i = 0; i < kElements; ++i) {
     const std::uint64_t draw = random.at(i);
-    std::int32_t sum = 0;
-    for (int k = 0; k < 4; ++k) sum += static_cast<std::int32_t>(draw >> (16 * k) & 0xFFFFU);
-    tensor[i] = (static_cast<float>(sum) / 65536.0F - 2.0F) * 1.7320508F;
+    tensor[i] = static_cast<float>(bell(draw));
     if (const std::uint64_t pick = mix64(draw); pick % 512 == 0)
       tensor[i] = kSpecials[(pick >> 20U) % std::size(kSpecials)];
   }
   return tensor;
-}
-
-/// Seconds of this thread's own time: equal to wall time where the machine is idle, and steady where it is not.
-template <class Body>
-double thread_seconds_of(const Body& body) {
-  const auto now = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-  };
-  const double start = now();
-  body();
-  return now() - start;
 }
 
 /// Best rates of `body`, which runs on this thread alone, over the tensor and of memcpy of the float32 operand (4 bytes
@@ -65,8 +48,8 @@ struct Rates {
 };
 template <class Body>
 Rates measure(const std::vector<float>& input, std::vector<float>& copy, const Body& body) {
-  double best_body = std::numeric_limits<double>::infinity();
-  double best_copy = best_body;
+  double best_body = kNever;
+  double best_copy = kNever;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {
     best_copy = std::min(best_copy,
                          thread_seconds_of([&] { std::memcpy(copy.data(), input.data(), kElements * sizeof(float)); }));
@@ -86,16 +69,19 @@ void add_rates(const Filter& wanted, const std::string& key, const std::vector<f
   rows.push_back({key + "_vs_memcpy_ratio", rates.body / rates.copy});
 }
 
-/// Rate of two threads over that of one, taken in turn.
+/// Rate of two threads over that of one, beside the same ratio of memcpy: rounding is bound by memory where they agree.
 template <class Body>
-void add_speedup(const Filter& wanted, const std::string& key, const Body& body, Rows& rows) {
-  if (!wanted(key + "_2t_ratio")) return;
-  double best[2] = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+void add_speedup(const Filter& wanted, const std::string& key, const std::vector<float>& input,
+                 std::vector<float>& copy, const Body& body, Rows& rows) {
+  if (!wanted(key + "_2t_ratio") && !wanted(key + "_memcpy_2t_ratio")) return;
+  ThreadPair kernel;
+  ThreadPair memory;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {
-    for (const unsigned threads : {1U, 2U})
-      best[threads - 1] = std::min(best[threads - 1], seconds_of([&] { body(threads); }));
+    memory.measure([&](unsigned threads) { parallel_copy(input, copy, threads); });
+    kernel.measure(body);
   }
-  rows.push_back({key + "_2t_ratio", best[0] / best[1]});
+  rows.push_back({key + "_2t_ratio", kernel.ratio()});
+  rows.push_back({key + "_memcpy_2t_ratio", memory.ratio()});
 }
 
 /// Block quantization as a user calls it: scales, codes and counters into fresh buffers.
@@ -108,7 +94,7 @@ void block_rows(const Filter& wanted, const std::vector<float>& input, std::vect
     };
     add_rates(
         wanted, key, input, copy, [&] { quantize(1); }, rows);
-    add_speedup(wanted, key, quantize, rows);
+    add_speedup(wanted, key, input, copy, quantize, rows);
   }
   std::vector<float> tame(input);  // one huge value would send every block scale of NVFP4 to zero
   for (float& v : tame) v = std::fabs(v) < 100 || std::isinf(v) ? v : 100;
@@ -137,7 +123,7 @@ Rows round_rows(const Filter& wanted) {
           wanted, key, input, copy, [&] { to_codes(1); }, rows);
       add_rates(
           wanted, key + "_values", input, copy, [&] { round_to_values(input, spec, output); }, rows);
-      add_speedup(wanted, key, to_codes, rows);
+      add_speedup(wanted, key, input, copy, to_codes, rows);
     }
   }
   block_rows(wanted, input, copy, rows);

@@ -1,6 +1,5 @@
 #pragma once
 // Benchmark rows: each topic's file offers one function that measures and returns its rows.
-#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -24,13 +23,5 @@ Rows round_rows(const Filter& wanted);
 /// matmul_* rows: products of 2048 x 2048 operands with specials among them, result counters on, each beside oneDNN's
 /// float32 matmul on one thread; observed_time_ratio: time with per-accumulation counters over time without.
 Rows matmul_rows(const Filter& wanted);
-
-/// Wall seconds of one call.
-template <class Body>
-double seconds_of(const Body& body) {
-  const auto start = std::chrono::steady_clock::now();
-  body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 }  // namespace plumbline::bench

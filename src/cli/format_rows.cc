@@ -24,13 +24,39 @@ std::optional<NanEncoding> read_encoding(const ingest::Value& value, Diagnostics
   return kEncodings[std::find(names.begin(), names.end(), *name) - names.begin()];
 }
 
+/// Names read so far, rows in error included, and where.
+struct NamedRow {
+  std::string name;
+  Span span;
+};
+
+/// Errors: a name that is built in or that an earlier row has.
+void check_name(const std::string& name, const Span& span, std::vector<NamedRow>& names, Diagnostics& errors) {
+  if (numerics::find_format(name).ok()) {
+    errors.push_back(
+        make_error("duplicate-id", span, fmt::format("a format '{}' is built in", name), "give the row another name"));
+    return;
+  }
+  const auto first = std::find_if(names.begin(), names.end(), [&](const NamedRow& row) { return row.name == name; });
+  if (first == names.end()) {
+    names.push_back({name, span});
+    return;
+  }
+  errors.push_back(make_error("duplicate-id", span, fmt::format("two formats are named '{}'", name),
+                              fmt::format("the first is in line {}", first->span.line)));
+}
+
 /// One row; whatever is wrong is reported into `errors`.
-void read_row(const ingest::Value& value, std::vector<Format>& formats, Diagnostics& errors) {
+void read_row(const ingest::Value& value, std::vector<NamedRow>& names, std::vector<Format>& formats,
+              Diagnostics& errors) {
   const std::size_t before = errors.size();
   ingest::MapReader reader(value, "a format row", errors);
   numerics::FormatRow row;
   const ingest::Value* name = reader.require("name");
-  if (name != nullptr) row.name = read_text(*name, errors).value_or("");
+  if (name != nullptr) {
+    row.name = read_text(*name, errors).value_or("");
+    check_name(row.name, name->span, names, errors);
+  }
   const auto integer = [&](const ingest::Value* number) {
     return number == nullptr ? 0 : static_cast<int>(read_integer(*number, -1000, 1000, errors).value_or(0));
   };
@@ -44,12 +70,6 @@ void read_row(const ingest::Value& value, std::vector<Format>& formats, Diagnost
   if (const ingest::Value* source = reader.find("source")) read_text(*source, errors);
   reader.finish();
   if (errors.size() != before) return;
-  const bool taken = numerics::find_format(row.name).ok() ||
-                     std::any_of(formats.begin(), formats.end(), [&](const Format& f) { return f.name == row.name; });
-  if (taken) {
-    errors.push_back(make_error("duplicate-id", name->span, fmt::format("a format '{}' exists already", row.name)));
-    return;
-  }
   auto made = numerics::make_format(row, value.span);
   if (made.ok()) {
     formats.push_back(*made);
@@ -64,11 +84,12 @@ Result<std::vector<Format>> read_format_rows(const std::string& path) {
   PL_TRY(const ingest::Value document, ingest::read_yaml_file(path, path));
   Diagnostics errors;
   std::vector<Format> formats;
+  std::vector<NamedRow> names;
   ingest::MapReader reader(document, "the formats file", errors);
   if (const ingest::Value* version = reader.require("plumbline")) read_integer(*version, 1, 1, errors);
   const ingest::Value* rows = reader.require("formats");
   if (rows != nullptr && expect_list(*rows, "formats", errors)) {
-    for (const ingest::Value& row : rows->items) read_row(row, formats, errors);
+    for (const ingest::Value& row : rows->items) read_row(row, names, formats, errors);
   }
   reader.finish();
   if (!errors.empty()) return errors;

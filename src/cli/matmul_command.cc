@@ -5,10 +5,13 @@
 
 #include <charconv>
 #include <functional>
+#include <optional>
+#include <span>
 
 #include "cli/command.h"
 #include "cli/format_rows.h"
 #include "cli/matmul_report.h"
+#include "cli/output_files.h"
 #include "cli/parse.h"
 #include "core/parallel.h"
 #include "execute/numerics/integer.h"
@@ -107,24 +110,44 @@ struct Loaded {
   std::int64_t k = 0;
 };
 
-Status check_matrix(const Operand& operand, const char* name) {
-  if (operand.shape.size() == 2) return Done{};
-  return make_error("shape-mismatch", {}, fmt::format("{} has {} dimensions", name, operand.shape.size()),
+/// An operand whose shape is known and whose values may still have to be generated.
+struct Announced {
+  std::string text;
+  std::uint64_t seed = 0;
+  std::vector<std::size_t> shape;
+  std::optional<Operand> file;
+};
+
+/// Reads a file, or only the shape of what is to be generated: mismatched shapes must not cost minutes.
+Result<Announced> announce(const std::string& text, std::uint64_t seed, const char* name) {
+  Announced announced{text, seed, {}, {}};
+  PL_TRY(const auto generated, generated_shape(text));
+  if (generated) {
+    announced.shape = *generated;
+  } else {
+    PL_TRY(announced.file, read_operand(text, seed));
+    announced.shape = announced.file->shape;
+  }
+  if (announced.shape.size() == 2) return announced;
+  return make_error("shape-mismatch", {}, fmt::format("{} has {} dimensions", name, announced.shape.size()),
                     "operands are matrices");
 }
 
+Result<Operand> values_of(Announced announced) {
+  if (announced.file) return std::move(*announced.file);
+  return read_operand(announced.text, announced.seed);
+}
+
 Result<Loaded> load(const MatmulCommandOptions& o) {
+  PL_TRY(Announced a, announce(o.a, o.seed, "a"));
+  PL_TRY(Announced b, announce(o.b, o.seed + 1, "b"));
   Loaded loaded;
-  PL_TRY(loaded.a, read_operand(o.a, o.seed));
-  PL_TRY(loaded.b, read_operand(o.b, o.seed + 1));
-  PL_TRY_STATUS(check_matrix(loaded.a, "a"));
-  PL_TRY_STATUS(check_matrix(loaded.b, "b"));
-  loaded.m = static_cast<std::int64_t>(loaded.a.shape[0]);
-  loaded.k = static_cast<std::int64_t>(loaded.a.shape[1]);
-  loaded.n = static_cast<std::int64_t>(loaded.b.shape[1]);
-  if (loaded.a.shape[1] != loaded.b.shape[0]) {
+  loaded.m = static_cast<std::int64_t>(a.shape[0]);
+  loaded.k = static_cast<std::int64_t>(a.shape[1]);
+  loaded.n = static_cast<std::int64_t>(b.shape[1]);
+  if (a.shape[1] != b.shape[0]) {
     return make_error("shape-mismatch", {},
-                      fmt::format("a is {} x {} and b is {} x {}", loaded.m, loaded.k, loaded.b.shape[0], loaded.n),
+                      fmt::format("a is {} x {} and b is {} x {}", loaded.m, loaded.k, b.shape[0], loaded.n),
                       "the columns of a are the rows of b");
   }
   if (loaded.m < 1 || loaded.n < 1 || loaded.k < 1) {
@@ -132,14 +155,16 @@ Result<Loaded> load(const MatmulCommandOptions& o) {
                       fmt::format("a is {} x {} and b is {} x {}", loaded.m, loaded.k, loaded.k, loaded.n),
                       "every dimension is at least 1; an empty sum has no accumulator to speak of");
   }
-  if (o.c.empty()) return loaded;
-  PL_TRY(loaded.c, read_operand(o.c, o.seed + 2));
-  PL_TRY_STATUS(check_matrix(loaded.c, "c"));
-  if (loaded.c.shape[0] != loaded.a.shape[0] || loaded.c.shape[1] != loaded.b.shape[1]) {
-    return make_error(
-        "shape-mismatch", {},
-        fmt::format("c is {} x {}, the product {} x {}", loaded.c.shape[0], loaded.c.shape[1], loaded.m, loaded.n));
+  if (!o.c.empty()) {
+    PL_TRY(Announced c, announce(o.c, o.seed + 2, "c"));
+    if (c.shape[0] != a.shape[0] || c.shape[1] != b.shape[1]) {
+      return make_error("shape-mismatch", {},
+                        fmt::format("c is {} x {}, the product {} x {}", c.shape[0], c.shape[1], loaded.m, loaded.n));
+    }
+    PL_TRY(loaded.c, values_of(std::move(c)));
   }
+  PL_TRY(loaded.a, values_of(std::move(a)));
+  PL_TRY(loaded.b, values_of(std::move(b)));
   return loaded;
 }
 
@@ -294,7 +319,7 @@ Result<Observation> read_observation(const std::string& text) {
 
 /// Converts results and writes what was asked for; `values` become the converted ones.
 Status finish_run(const MatmulCommandOptions& o, const std::vector<Format>& more, const Loaded& loaded, Format format,
-                  std::vector<float>& values, MatmulRunReport& run) {
+                  std::span<float> values, MatmulRunReport& run) {
   RoundSpec spec{.format = format, .rounding = Rounding::rne, .saturation = Saturation::off};
   if (!o.output.empty()) {
     if (o.output_saturation.empty()) {
@@ -322,7 +347,7 @@ struct Truth {
   std::vector<double> given;
 };
 
-void measure(const Truth& truth, const std::vector<float>& values, unsigned threads, MatmulRunReport& run) {
+void measure(const Truth& truth, std::span<const float> values, unsigned threads, MatmulRunReport& run) {
   run.accumulation_error = compare_values(
       values, [&](std::size_t i) { return truth.rounded[i]; }, threads);
   run.total_error = compare_values(
@@ -449,6 +474,7 @@ Result<MatmulReport> make_report(const MatmulCommandOptions& o) {
   if (!o.formats_file.empty()) {
     PL_TRY(more, read_format_rows(o.formats_file));
   }
+  PL_TRY_STATUS(check_output_files(o.values_file, o.codes_file));
   PL_TRY(const Loaded loaded, load(o));
   MatmulReport report{.m = loaded.m, .n = loaded.n, .k = loaded.k, .operands = {}, .runs = {}, .notes = {}};
   for (const Operand* operand : {&loaded.a, &loaded.b, &loaded.c}) {

@@ -3,32 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "cli/command_testing.h"
 #include "execute/numerics/npy.h"
 
 namespace plumbline::cli {
 namespace {
 
-struct Ran {
-  int code;
-  std::string out, err;
-};
-Ran run(const std::vector<std::string>& arguments) {
-  std::ostringstream out, err;
-  const int code = matmul_command(arguments, out, err);
-  return {code, out.str(), err.str()};
-}
-
+Ran run(const std::vector<std::string>& arguments) { return run_command(matmul_command, arguments); }
 nlohmann::json run_json(std::vector<std::string> arguments) {
-  arguments.insert(arguments.end(), {"--format", "json"});
-  const Ran ran = run(arguments);
-  EXPECT_EQ(ran.code, 0) << ran.err;
-  return nlohmann::json::parse(ran.out);
+  return run_command_json(matmul_command, std::move(arguments));
 }
-
-std::string temporary(const char* name) { return (std::filesystem::temp_directory_path() / name).string(); }
 
 std::string write_matrix(const char* name, std::vector<float> values, std::size_t rows, std::size_t columns) {
   const std::string path = temporary(name);
@@ -145,6 +130,9 @@ TEST(MatmulCommand, WrongInputSaysWhatToDo) {
   refused({"normal:4x4", "normal:4x4", "--input", "int8_symmetric", "--accumulate", "h100"}, "exactly in 32 bits");
   refused({"normal:4x4", "normal:4x4", "--accumulate", "tpu-128"}, "round the operands");
   refused({"normal:4x4", "normal:4x4", "--reduction", "tensor-core"}, "--block");
+  refused({"normal:20000x20000", "normal:1x1"}, "a is 20000 x 20000 and b is 1 x 1");  // at once: nothing is generated
+  refused({"normal:4x4", "normal:4x4", "--c", "normal:30000x30000"}, "c is 30000 x 30000");
+  refused({"normal:4x4", "normal:4x4", "--values", "one.npy", "--codes", "./one.npy"}, "both write");
   refused({"missing.npy", "normal:4x4"}, "[missing-file]");
   refused({"normal:4x4", "normal:4x4", "--acumulate", "h100"}, "--accumulate");
 }

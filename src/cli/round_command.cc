@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/format_rows.h"
+#include "cli/output_files.h"
 #include "cli/parse.h"
 #include "cli/round_report.h"
 #include "execute/numerics/integer.h"
@@ -269,6 +270,7 @@ Result<Rounded> round_operand(const Operand& operand, const RoundOptions& o, Rou
 }
 
 Result<RoundReport> make_report(const RoundOptions& o) {
+  PL_TRY_STATUS(check_output_files(o.values_file, o.codes_file));
   PL_TRY(const Operand operand, read_operand(o.operand, o.seed));
   RoundReport report;
   report.operand = operand.description;

@@ -5,32 +5,17 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "cli/command_testing.h"
 #include "execute/numerics/npy.h"
 
 namespace plumbline::cli {
 namespace {
 
-struct Ran {
-  int code;
-  std::string out, err;
-};
-Ran run(const std::vector<std::string>& arguments) {
-  std::ostringstream out, err;
-  const int code = round_command(arguments, out, err);
-  return {code, out.str(), err.str()};
-}
-
+Ran run(const std::vector<std::string>& arguments) { return run_command(round_command, arguments); }
 nlohmann::json run_json(std::vector<std::string> arguments) {
-  arguments.insert(arguments.end(), {"--format", "json"});
-  const Ran ran = run(arguments);
-  EXPECT_EQ(ran.code, 0) << ran.err;
-  return nlohmann::json::parse(ran.out);
+  return run_command_json(round_command, std::move(arguments));
 }
-
-std::string temporary(const char* name) { return (std::filesystem::temp_directory_path() / name).string(); }
 
 TEST(RoundCommand, CountsAndMeasuresARamp) {
   const auto json = run_json({"ramp:20", "--to", "e2m1", "--saturation", "on"});
@@ -117,6 +102,14 @@ TEST(RoundCommand, ReadsUserFormats) {
   EXPECT_NE(ran.err.find("9 exponent bits"), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("duplicate-id"), std::string::npos);
   EXPECT_NE(ran.err.find(":5:"), std::string::npos);
+  std::ofstream(path) << "plumbline: 1\nformats:\n"
+                      << "  - {name: mine, exponent: 4, fraction: 3, infinity: false, nan: all_ones}\n"
+                      << "  - {name: mine, exponent: 5, fraction: 2, infinity: false, nan: all_ones}\n";
+  const Ran twice = run({"ramp:16", "--to", "mine", "--saturation", "off", "--formats", path});
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_NE(twice.err.find(":4:12: error: two formats are named 'mine' [duplicate-id]"), std::string::npos)
+      << twice.err;
+  EXPECT_NE(twice.err.find("the first is in line 3"), std::string::npos);
   std::filesystem::remove(path);
 }
 
@@ -133,6 +126,10 @@ TEST(RoundCommand, BadInputIsExplained) {
     EXPECT_EQ(ran.code, 2);
     return ran.err;
   };
+  EXPECT_NE(error_of({"ramp:40", "--to", "e2m1", "--saturation", "on", "--values", "x.npy", "--codes", "./x.npy"})
+                .find("both write './x.npy'"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists("x.npy"));
   EXPECT_NE(error_of({"ramp:40", "--to", "mx:e2m1"}).find("do not divide"), std::string::npos);
   EXPECT_NE(error_of({"ramp:40", "--to", "int8_full", "--share", "group"}).find("0 elements"), std::string::npos);
   EXPECT_NE(error_of({"ramp:40", "--to", "e4m3", "--saturation", "on"}).find("e4m3fn, e4m3fnuz"), std::string::npos);

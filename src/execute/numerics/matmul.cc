@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -64,6 +65,12 @@ Result<Scans> check_all(const MatmulOperands& operands, const Accumulation& accu
 
 std::int64_t panels_of(std::int64_t count, std::int64_t width) { return (count + width - 1) / width; }
 
+bool any_special(std::span<const float> values) {
+  std::uint32_t most = 0;
+  for (const float value : values) most = std::max(most, std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU);
+  return most >= kInfinityBits;
+}
+
 /// The exponent the tensor-core rule compares, or a mark.
 std::int16_t packed_exponent(float value, int min_normal_exponent) {
   const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFF;
@@ -72,25 +79,40 @@ std::int16_t packed_exponent(float value, int min_normal_exponent) {
   return static_cast<std::int16_t>(std::max(static_cast<int>(magnitude >> 23) - 127, min_normal_exponent));
 }
 
+/// One NaN only: the bfloat16 kernel's carry would turn the largest payloads into numbers.
+void quiet_nans(std::span<float> values) {
+  for (float& value : values) {
+    if (std::isnan(value)) value = std::numeric_limits<float>::quiet_NaN();
+  }
+}
+
 void pack_a(MatmulPlan& plan, std::int64_t panel) {
   const MatmulOperands& operands = plan.operands;
   const std::int64_t* const order = plan.accumulation.order.empty() ? nullptr : plan.accumulation.order.data();
   const std::int64_t first = panel * kPanelRows;
   const std::int64_t rows = std::min<std::int64_t>(kPanelRows, operands.m - first);
-  float* const out = plan.a_panels.data() + first * operands.k;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const float* const from = operands.a.data() + (first + r) * operands.k;
-    if (order == nullptr) {
-      for (std::int64_t k = 0; k < operands.k; ++k) out[k * kPanelRows + r] = from[k];
-    } else {
-      for (std::int64_t k = 0; k < operands.k; ++k) out[k * kPanelRows + r] = from[order[k]];
+  const std::span<float> out(plan.a_panels.data() + first * operands.k,
+                             static_cast<std::size_t>(operands.k * kPanelRows));
+  const float* const from = operands.a.data() + first * operands.k;
+  for (std::int64_t k = 0; k < operands.k; ++k) {
+    const float* const column = from + (order == nullptr ? k : order[k]);
+    float* const to = out.data() + k * kPanelRows;
+    for (std::int64_t r = 0; r < rows; ++r) to[r] = column[r * operands.k];
+    for (std::int64_t r = rows; r < kPanelRows; ++r) to[r] = 0.0F;
+  }
+  if (!plan.row_special.empty()) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const auto row =
+          operands.a.subspan(static_cast<std::size_t>((first + r) * operands.k), static_cast<std::size_t>(operands.k));
+      plan.row_special[static_cast<std::size_t>(first + r)] = any_special(row) ? 1 : 0;
     }
+    quiet_nans(out);
   }
   if (plan.kernel != InnerKernel::tensor_core) return;
   const int least = operands.a_format.min_normal_exponent();
   std::int32_t* const exponents = plan.a_exponents.data() + first * operands.k;
   for (std::int64_t i = 0; i < operands.k * kPanelRows; ++i) {
-    const auto exponent = static_cast<std::uint16_t>(packed_exponent(out[i], least));
+    const auto exponent = static_cast<std::uint16_t>(packed_exponent(out[static_cast<std::size_t>(i)], least));
     exponents[i] = static_cast<std::int32_t>(exponent * 0x10001U);
   }
 }
@@ -100,35 +122,46 @@ void pack_b(MatmulPlan& plan, std::int64_t panel) {
   const std::vector<std::int64_t>& order = plan.accumulation.order;
   const std::int64_t first = panel * kPanelColumns;
   const std::int64_t columns = std::min<std::int64_t>(kPanelColumns, operands.n - first);
-  float* const out = plan.b_panels.data() + first * operands.k;
+  const std::span<float> out(plan.b_panels.data() + first * operands.k,
+                             static_cast<std::size_t>(operands.k * kPanelColumns));
   for (std::int64_t k = 0; k < operands.k; ++k) {
     const std::int64_t row = order.empty() ? k : order[static_cast<std::size_t>(k)];
     const float* const from = operands.b.data() + row * operands.n + first;
-    std::copy(from, from + columns, out + k * kPanelColumns);
+    float* const to = out.data() + k * kPanelColumns;
+    std::copy(from, from + columns, to);
+    std::fill(to + columns, to + kPanelColumns, 0.0F);
+  }
+  if (!plan.column_special.empty()) {
+    std::array<std::uint32_t, kPanelColumns> most{};
+    for (std::size_t i = 0; i < out.size(); i += kPanelColumns) {
+      for (std::size_t c = 0; c < kPanelColumns; ++c) {
+        most[c] = std::max(most[c], std::bit_cast<std::uint32_t>(out[i + c]) & 0x7FFFFFFFU);
+      }
+    }
+    for (std::size_t c = 0; c < static_cast<std::size_t>(columns); ++c) {
+      plan.column_special[static_cast<std::size_t>(first) + c] = most[c] >= kInfinityBits ? 1 : 0;
+    }
+    quiet_nans(out);
   }
   if (plan.kernel != InnerKernel::tensor_core) return;
   const int least = operands.b_format.min_normal_exponent();
   std::int16_t* const exponents = plan.b_exponents.data() + first * operands.k;
-  for (std::int64_t i = 0; i < operands.k * kPanelColumns; ++i) exponents[i] = packed_exponent(out[i], least);
+  for (std::size_t i = 0; i < out.size(); ++i) exponents[i] = packed_exponent(out[i], least);
 }
 
-/// One NaN only: the bfloat16 kernel's carry would turn the largest payloads into numbers.
-void quiet_nans(std::vector<float>& values) {
-  for (float& value : values) {
-    if (std::isnan(value)) value = std::numeric_limits<float>::quiet_NaN();
-  }
-}
-
-void pack_all(MatmulPlan& plan, unsigned threads) {
+/// Packs both operands, each panel by one thread, and marks rows and columns that hold a special value.
+void pack_all(MatmulPlan& plan, const Scans& scans, unsigned threads) {
   const MatmulOperands& operands = plan.operands;
   const std::int64_t row_panels = panels_of(operands.m, kPanelRows);
   const std::int64_t column_panels = panels_of(operands.n, kPanelColumns);
-  plan.a_panels.resize(static_cast<std::size_t>(row_panels * kPanelRows * operands.k));
-  plan.b_panels.resize(static_cast<std::size_t>(column_panels * kPanelColumns * operands.k));
+  plan.a_panels = Buffer<float>(static_cast<std::size_t>(row_panels * kPanelRows * operands.k));
+  plan.b_panels = Buffer<float>(static_cast<std::size_t>(column_panels * kPanelColumns * operands.k));
   if (plan.kernel == InnerKernel::tensor_core) {
-    plan.a_exponents.resize(plan.a_panels.size());
-    plan.b_exponents.resize(plan.b_panels.size());
+    plan.a_exponents = Buffer<std::int32_t>(plan.a_panels.size());
+    plan.b_exponents = Buffer<std::int16_t>(plan.b_panels.size());
   }
+  if (scans.a.has_special) plan.row_special.assign(static_cast<std::size_t>(operands.m), 0);
+  if (scans.b.has_special) plan.column_special.assign(static_cast<std::size_t>(operands.n), 0);
   parallel_for(static_cast<std::size_t>(row_panels + column_panels), threads, [&](std::size_t job) {
     const auto panel = static_cast<std::int64_t>(job);
     if (panel < row_panels) {
@@ -137,22 +170,6 @@ void pack_all(MatmulPlan& plan, unsigned threads) {
       pack_b(plan, panel - row_panels);
     }
   });
-}
-
-void mark_specials(MatmulPlan& plan, const Scans& scans) {
-  const MatmulOperands& operands = plan.operands;
-  if (scans.a.has_special) {
-    plan.row_special.assign(static_cast<std::size_t>(operands.m), 0);
-    for (std::size_t i = 0; i < operands.a.size(); ++i) {
-      if (!std::isfinite(operands.a[i])) plan.row_special[i / static_cast<std::size_t>(operands.k)] = 1;
-    }
-  }
-  if (scans.b.has_special) {
-    plan.column_special.assign(static_cast<std::size_t>(operands.n), 0);
-    for (std::size_t i = 0; i < operands.b.size(); ++i) {
-      if (!std::isfinite(operands.b[i])) plan.column_special[i % static_cast<std::size_t>(operands.n)] = 1;
-    }
-  }
 }
 
 /// Observed steps by kernel: primes, so that no power-of-two structure along k hides from them. An observed step of a
@@ -411,15 +428,12 @@ Result<MatmulProduct> matmul(const MatmulOperands& operands, const Accumulation&
     plan.core = make_core_parameters(accumulation.core, operands.a_format, operands.b_format);
   }
   set_observation(options.observe, plan);
-  mark_specials(plan, scans);
-  pack_all(plan, options.threads);
-  if (scans.a.has_special) quiet_nans(plan.a_panels);
-  if (scans.b.has_special) quiet_nans(plan.b_panels);
+  pack_all(plan, scans, options.threads);
 
   MatmulProduct product;
   product.format = result_format(accumulation);
   product.kernel = to_string(plan.kernel);
-  product.values.resize(static_cast<std::size_t>(operands.m * operands.n));
+  product.values = Buffer<float>(static_cast<std::size_t>(operands.m * operands.n));
   const BlockShape shape = choose_block(operands, options.threads);
   const std::int64_t row_blocks = panels_of(operands.m, shape.rows);
   const auto jobs = static_cast<std::size_t>(row_blocks * panels_of(operands.n, shape.columns));

@@ -8,6 +8,7 @@
 
 #include "core/result.h"
 #include "execute/numerics/accumulate.h"
+#include "execute/numerics/buffer.h"
 #include "execute/numerics/format.h"
 
 namespace plumbline::numerics {
@@ -71,7 +72,7 @@ struct MatmulOptions {
 };
 
 struct MatmulProduct {
-  std::vector<float> values;  ///< row-major m x n, values of `format`; every NaN is 0x7FC00000
+  Buffer<float> values;  ///< row-major m x n, values of `format`; every NaN is 0x7FC00000
   Format format;
   ResultCounters counters;
   std::vector<RegisterTally> registers;  ///< innermost first; empty when not observed

@@ -62,23 +62,33 @@ struct Stored {
 };
 
 template <class Code>
-std::int64_t largest_magnitude(const IntegerMatrix& matrix) {
-  int least = 0;
-  int most = 0;
-  for (const std::int8_t code : matrix.codes) {
-    const int value = int{static_cast<Code>(code)} - matrix.zero_point;
-    least = std::min(least, value);
-    most = std::max(most, value);
+int largest_magnitude(std::span<const std::int8_t> codes, int zero_point) {
+  auto least = static_cast<Code>(codes.front());
+  auto most = least;
+  for (const std::int8_t code : codes) {
+    least = std::min(least, static_cast<Code>(code));
+    most = std::max(most, static_cast<Code>(code));
   }
-  return std::max(-least, most);
+  return std::max(zero_point - int{least}, int{most} - zero_point);
+}
+
+/// Over all values of a matrix.
+std::int64_t largest_magnitude(const IntegerMatrix& matrix, unsigned threads) {
+  constexpr std::size_t kChunk = std::size_t{1} << 18U;
+  std::vector<int> parts((matrix.codes.size() + kChunk - 1) / kChunk);
+  parallel_for(parts.size(), threads, [&](std::size_t i) {
+    const auto part = matrix.codes.subspan(i * kChunk, std::min(kChunk, matrix.codes.size() - i * kChunk));
+    parts[i] = matrix.is_unsigned ? largest_magnitude<std::uint8_t>(part, matrix.zero_point)
+                                  : largest_magnitude<std::int8_t>(part, matrix.zero_point);
+  });
+  return *std::max_element(parts.begin(), parts.end());
 }
 
 /// Pairs store values themselves. Bytes are moved into the signed range for a, the unsigned one for b.
-Stored stored(const IntegerMatrix& matrix, bool bytes, bool as_unsigned) {
+Stored stored(const IntegerMatrix& matrix, bool bytes, bool as_unsigned, unsigned threads) {
   const int low = matrix.is_unsigned ? 0 : -128;
   const int shift = bytes ? low - (as_unsigned ? 0 : -128) : matrix.zero_point;
-  return {&matrix, shift, shift - matrix.zero_point,
-          matrix.is_unsigned ? largest_magnitude<std::uint8_t>(matrix) : largest_magnitude<std::int8_t>(matrix)};
+  return {&matrix, shift, shift - matrix.zero_point, largest_magnitude(matrix, threads)};
 }
 
 /// One panel: kLanes rows of a (kTransposed) or columns of b, `width` of them real; padding is zero. Adds each lane's
@@ -121,8 +131,8 @@ struct Plan {
   std::int64_t groups;
   std::int64_t safe_groups;  ///< groups whose exact sum of stored products stays within 31 bits, c aside
   bool fits;                 ///< no result, c included, can leave 32 bits
-  std::vector<std::uint32_t> a_panels;
-  std::vector<std::uint32_t> b_panels;
+  Buffer<std::uint32_t> a_panels;
+  Buffer<std::uint32_t> b_panels;
   std::vector<std::int32_t> a_sums;  ///< of stored codes, by row
   std::vector<std::int32_t> b_sums;  ///< by column
 };
@@ -131,7 +141,7 @@ std::int64_t panels_of(std::int64_t count, std::int64_t width) { return (count +
 
 template <int kLanes, bool kTransposed>
 void pack_one(const Stored& source, bool bytes, std::int64_t count, std::int64_t panel, std::int64_t groups,
-              std::vector<std::uint32_t>& panels, std::vector<std::int32_t>& sums) {
+              Buffer<std::uint32_t>& panels, std::vector<std::int32_t>& sums) {
   const std::int64_t first = panel * kLanes;
   const std::int64_t width = std::min<std::int64_t>(kLanes, count - first);
   std::uint32_t* const out = panels.data() + panel * groups * kLanes;
@@ -148,8 +158,8 @@ void pack_one(const Stored& source, bool bytes, std::int64_t count, std::int64_t
 void pack_all(Plan& plan, unsigned threads) {
   const auto row_panels = static_cast<std::size_t>(panels_of(plan.a.rows, kIntegerRows));
   const auto column_panels = static_cast<std::size_t>(panels_of(plan.b.columns, kIntegerColumns));
-  plan.a_panels.resize(row_panels * static_cast<std::size_t>(plan.groups * kIntegerRows));
-  plan.b_panels.resize(column_panels * static_cast<std::size_t>(plan.groups * kIntegerColumns));
+  plan.a_panels = Buffer<std::uint32_t>(row_panels * static_cast<std::size_t>(plan.groups * kIntegerRows));
+  plan.b_panels = Buffer<std::uint32_t>(column_panels * static_cast<std::size_t>(plan.groups * kIntegerColumns));
   plan.a_sums.resize(row_panels * kIntegerRows);
   plan.b_sums.resize(column_panels * kIntegerColumns);
   parallel_for(row_panels + column_panels, threads, [&](std::size_t job) {
@@ -252,8 +262,8 @@ Result<IntegerProduct> matmul_integer(const IntegerMatrix& a, const IntegerMatri
             .b = b,
             .c = c,
             .bytes = bytes,
-            .a_stored = stored(a, bytes, false),
-            .b_stored = stored(b, bytes, true),
+            .a_stored = stored(a, bytes, false, threads),
+            .b_stored = stored(b, bytes, true, threads),
             .per_group = per_group,
             .groups = (a.columns + per_group - 1) / per_group,
             .safe_groups = 1,
@@ -272,7 +282,7 @@ Result<IntegerProduct> matmul_integer(const IntegerMatrix& a, const IntegerMatri
   const std::int64_t row_panels = panels_of(a.rows, kIntegerRows);
   const std::int64_t column_panels = panels_of(b.columns, kIntegerColumns);
   IntegerProduct product;
-  product.values.resize(static_cast<std::size_t>(a.rows * b.columns));
+  product.values = Buffer<std::int32_t>(static_cast<std::size_t>(a.rows * b.columns));
   // A column panel is packed once and stays in the cache while the rows pass.
   std::vector<IntegerCounters> parts(static_cast<std::size_t>(column_panels));
   parallel_for(static_cast<std::size_t>(column_panels), threads, [&](std::size_t panel) {
@@ -299,12 +309,13 @@ Result<IntegerProduct> matmul_integer_scalar(const IntegerMatrix& a, const Integ
                                              std::span<const std::int32_t> c) {
   PL_TRY_STATUS(check_operands(a, b, c));
   IntegerProduct product;
+  product.values = Buffer<std::int32_t>(static_cast<std::size_t>(a.rows * b.columns));
   for (std::int64_t m = 0; m < a.rows; ++m) {
     for (std::int64_t n = 0; n < b.columns; ++n) {
       std::int64_t sum = c.empty() ? 0 : c[static_cast<std::size_t>(m * b.columns + n)];
       for (std::int64_t k = 0; k < a.columns; ++k)
         sum += value_of(a, m * a.columns + k) * value_of(b, k * b.columns + n);
-      product.values.push_back(wrap(sum));
+      product.values[static_cast<std::size_t>(m * b.columns + n)] = wrap(sum);
       count_result(sum, product.counters);
     }
   }

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "core/result.h"
+#include "execute/numerics/buffer.h"
 
 namespace plumbline::numerics {
 
@@ -27,7 +27,7 @@ struct IntegerCounters {
 };
 
 struct IntegerProduct {
-  std::vector<std::int32_t> values;  ///< row-major, a.rows * b.columns
+  Buffer<std::int32_t> values;  ///< row-major, a.rows * b.columns
   IntegerCounters counters;
 };
 

@@ -66,10 +66,10 @@ struct MatmulPlan {
   std::vector<WideStep> joins;                   ///< one per blocking
   std::vector<NarrowRegister> narrow_joins;      ///< binary32 joins, whose addends are always binary32 values
   CoreParameters core;
-  std::vector<float> a_panels;  ///< [row panel][k][kPanelRows]
-  std::vector<float> b_panels;  ///< [column panel][k][kPanelColumns]
-  std::vector<std::int32_t> a_exponents;
-  std::vector<std::int16_t> b_exponents;
+  Buffer<float> a_panels;  ///< [row panel][k][kPanelRows]
+  Buffer<float> b_panels;  ///< [column panel][k][kPanelColumns]
+  Buffer<std::int32_t> a_exponents;
+  Buffer<std::int16_t> b_exponents;
   std::vector<char> row_special;  ///< whether a row of a, a column of b holds a special value; empty: none does
   std::vector<char> column_special;
 };
@@ -85,7 +85,7 @@ struct BlockShape {
 /// `values` (row-major, the whole product), counts them, and adds their tallies (registers.size() = 1 + blockings) when
 /// the plan observes.
 void run_matmul_block(const MatmulPlan& plan, const BlockShape& shape, std::int64_t row, std::int64_t column,
-                      std::vector<float>& values, ResultCounters& counters, std::vector<RegisterTally>* registers);
+                      Buffer<float>& values, ResultCounters& counters, std::vector<RegisterTally>* registers);
 
 /// Empty tallies with their names.
 [[nodiscard]] std::vector<RegisterTally> make_registers(const Accumulation& accumulation);

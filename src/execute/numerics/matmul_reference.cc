@@ -231,6 +231,7 @@ Result<MatmulProduct> matmul_scalar(const MatmulOperands& operands, const Accumu
   product.format = result_format(accumulation);
   product.kernel = "scalar";
   product.registers = make_registers(accumulation);
+  product.values = Buffer<float>(static_cast<std::size_t>(operands.m * operands.n));
   for (std::int64_t m = 0; m < operands.m; ++m) {
     for (std::int64_t n = 0; n < operands.n; ++n) {
       const auto at = static_cast<std::size_t>(m * operands.n + n);
@@ -244,7 +245,7 @@ Result<MatmulProduct> matmul_scalar(const MatmulOperands& operands, const Accumu
                  std::isfinite(operands.b[static_cast<std::size_t>(k * operands.n + n)]);
       }
       count_result(value, finite, product.format, product.counters);
-      product.values.push_back(value);
+      product.values[at] = value;
     }
   }
   if (every == 0) product.registers.clear();

@@ -62,7 +62,7 @@ MatmulOperands operands_of(const Case& made) {
   return operands;
 }
 
-std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
+std::vector<std::uint32_t> bits_of(std::span<const float> values) {
   std::vector<std::uint32_t> bits;
   for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
   return bits;

@@ -284,7 +284,7 @@ void load_start(const MatmulPlan& plan, const Extent& extent, TileValues& tile) 
   }
 }
 
-void store_results(const MatmulPlan& plan, const Extent& extent, const TileValues& tile, std::vector<float>& values,
+void store_results(const MatmulPlan& plan, const Extent& extent, const TileValues& tile, Buffer<float>& values,
                    ResultCounters& counters) {
   const MatmulOperands& operands = plan.operands;
   const Format& format = result_format(plan.accumulation);
@@ -333,7 +333,7 @@ void run_plain_block(const MatmulPlan& plan, std::vector<TileRun>& runs, std::ve
 }  // namespace
 
 void run_matmul_block(const MatmulPlan& plan, const BlockShape& shape, std::int64_t row, std::int64_t column,
-                      std::vector<float>& values, ResultCounters& counters, std::vector<RegisterTally>* registers) {
+                      Buffer<float>& values, ResultCounters& counters, std::vector<RegisterTally>* registers) {
   std::vector<Extent> extents;
   std::vector<TileRun> runs;
   const std::int64_t row_end = std::min(plan.operands.m, row + shape.rows);

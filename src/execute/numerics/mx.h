@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "execute/numerics/byte_buffer.h"
+#include "execute/numerics/buffer.h"
 #include "execute/numerics/counters.h"
 #include "execute/numerics/format.h"
 #include "execute/numerics/stochastic.h"

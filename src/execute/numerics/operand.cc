@@ -62,16 +62,17 @@ Result<std::vector<std::size_t>> read_shape(std::string_view text) {
   return shape;
 }
 
-Result<Operand> generate(std::string_view kind, std::string_view shape_text, std::uint64_t seed) {
-  const Generator* generator = nullptr;
+Result<const Generator*> find_generator(std::string_view kind) {
   std::vector<std::string> names;
   for (const Generator& candidate : kGenerators) {
+    if (candidate.name == kind) return &candidate;
     names.emplace_back(candidate.name);
-    if (candidate.name == kind) generator = &candidate;
   }
-  if (generator == nullptr) {
-    return make_error("unknown-name", {}, fmt::format("no generator is called '{}'", kind), suggest(kind, names));
-  }
+  return make_error("unknown-name", {}, fmt::format("no generator is called '{}'", kind), suggest(kind, names));
+}
+
+Result<Operand> generate(std::string_view kind, std::string_view shape_text, std::uint64_t seed) {
+  PL_TRY(const Generator* const generator, find_generator(kind));
   Operand operand;
   PL_TRY(operand.shape, read_shape(shape_text));
   operand.description = fmt::format("{}:{} (seed {})", kind, shape_text, seed);
@@ -83,11 +84,24 @@ Result<Operand> generate(std::string_view kind, std::string_view shape_text, std
   return operand;
 }
 
+/// Where a generator's name ends; npos: the text is a path.
+std::size_t generator_end(const std::string& text) {
+  return text.ends_with(".npy") ? std::string::npos : text.find(':');
+}
+
 }  // namespace
 
+Result<std::optional<std::vector<std::size_t>>> generated_shape(const std::string& text) {
+  const std::size_t colon = generator_end(text);
+  if (colon == std::string::npos) return std::optional<std::vector<std::size_t>>();
+  PL_TRY([[maybe_unused]] const Generator* const generator, find_generator(std::string_view(text).substr(0, colon)));
+  PL_TRY(std::vector<std::size_t> shape, read_shape(std::string_view(text).substr(colon + 1)));
+  return std::optional(std::move(shape));
+}
+
 Result<Operand> read_operand(const std::string& text, std::uint64_t seed) {
-  const std::size_t colon = text.find(':');
-  if (colon != std::string::npos && !text.ends_with(".npy")) {
+  const std::size_t colon = generator_end(text);
+  if (colon != std::string::npos) {
     return generate(std::string_view(text).substr(0, colon), std::string_view(text).substr(colon + 1), seed);
   }
   PL_TRY(const NpyArray array, load_npy(text));

@@ -1,6 +1,7 @@
 #pragma once
 // Operands of the workbench verbs: a .npy file, or numbers generated from a seed.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct Operand {
 };
 
 inline constexpr std::size_t kMaxGeneratedElements = std::size_t{1} << 30;
+
+/// The shape that `text` asks to generate, before anything is; absent for a file. Errors: as read_operand's.
+[[nodiscard]] Result<std::optional<std::vector<std::size_t>>> generated_shape(const std::string& text);
 
 /// `kind:AxBx…` generates: normal (deviation 1), uniform (-1 to 1), outliers (normal, one element in 256 times 64),
 /// ramp (0, 1, 2, …). Anything else is the path of a .npy file. The same seed gives the same bits everywhere.
