@@ -335,7 +335,9 @@ class Timing {
 
   /// The first tile has nothing to hide behind.
   void charge_first(const Extent& first) {
-    if (stationary_ != kOutputs) charge_open(first, 1);
+    if (stationary_ == kOutputs) return;
+    time_.shift += shift_cycles(first.rows);
+    charge_open(first, 1);
   }
 
   void charge_open(const Extent& tile, std::int64_t count) {
@@ -347,6 +349,7 @@ class Timing {
     time_.visits += kind.count;
     const bool overlapped = accelerator_.preload == ingest::Preload::double_buffered;
     const bool loads = kind.followed && stationary_ != kOutputs;
+    if (loads) time_.shift += kind.count * shift_cycles(kind.next.rows);
     if (loads && !overlapped) charge_open(kind.next, kind.count);
     const VisitTimes times = times_of(kind, loads && overlapped);
     Accountant(time_).charge(times, kind.count);
@@ -363,6 +366,7 @@ class Timing {
   void drain_outputs(const VisitKind& kind) {
     const lower::Operand& outputs = einsum_.operands[kOutputs];
     const std::int64_t bits = kind.now.rows * kind.now.columns * (nest_.spills ? outputs.partial_bits : outputs.bits);
+    time_.shift += kind.count * shift_cycles(kind.now.rows);
     std::int64_t drain = std::max(shift_cycles(kind.now.rows), cycles_for(bits, ports_[kOutputs].write));
     if (nest_.spills) drain += cycles_for(bits, ports_[kOutputs].read);
     std::int64_t hidden = 0;

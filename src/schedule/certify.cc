@@ -8,6 +8,8 @@
 #include <set>
 
 #include "core/check.h"
+#include "schedule/array_time.h"
+#include "schedule/compulsory_floor.h"
 #include "schedule/evaluator.h"
 #include "schedule/roles.h"
 #include "schedule/rules.h"
@@ -19,8 +21,6 @@
 namespace plumbline::schedule {
 namespace {
 
-constexpr std::size_t kOutputs = 2;
-
 /// What the searches of one kernel may count in full; beyond it the gap is stated as it stands.
 constexpr std::int64_t kMostEvaluations = 200'000;
 
@@ -31,71 +31,6 @@ std::vector<Objective> searches_for(Objective objective) {
 }
 
 std::uint32_t bit(int d) { return 1U << d; }
-
-/// Distinct elements of an operand that any mapping must touch: per axis at least the longest of its dimensions.
-double fewest_words(const lower::Einsum& einsum, std::size_t o) {
-  double words = 1;
-  for (const lower::Axis& axis : einsum.operands[o].axes) {
-    std::int64_t longest = 1;
-    for (const lower::AxisTerm& term : axis)
-      longest = std::max(longest, einsum.dims[static_cast<std::size_t>(term.dim)]);
-    words *= static_cast<double>(longest);
-  }
-  return words;
-}
-
-/// Floors that no mapping is below whatever its loops, ragged ones included. Every element passes every level that must
-/// keep it once. A word that streams past held words serves the PEs of one row or column in a step and is read again in
-/// the next; a sum that leaves the array adds up one column.
-KernelFront compulsory(const lower::Einsum& einsum, const AcceleratorModel& model, const Hierarchy& usable,
-                       const std::vector<std::uint32_t>& keeps, std::size_t stationary) {
-  const std::size_t levels = model.hierarchy.levels.size();
-  const StorageLevel& array = usable.levels.back();
-  const auto columns = static_cast<double>(array.mesh_x);
-  const auto rows = static_cast<double>(array.instances / array.mesh_x);
-  KernelFront floor;
-  double macs = 1;
-  for (int d = 0; d < einsum.rank(); ++d) macs *= static_cast<double>(einsum.dims[static_cast<std::size_t>(d)]);
-  floor.energy_floor = macs * model.rates.mac;
-  floor.cycles_floor = std::ceil(macs / (columns * rows) / static_cast<double>(model.hierarchy.macs_per_cycle));
-  for (std::size_t l = 0; l < levels; ++l) {
-    double read = 0;
-    double written = 0;
-    for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
-      const bool here = l + 1 == levels ? o == stationary : ((keeps[l] >> o) & 1U) != 0;
-      if (!here) continue;
-      bool innermost = l + 1 < levels && o != stationary;  // feeds the array at every step
-      for (std::size_t i = l + 1; i + 1 < levels; ++i) innermost = innermost && ((keeps[i] >> o) & 1U) == 0;
-      const double words = fewest_words(einsum, o);
-      const lower::Operand& operand = einsum.operands[o];
-      double width = static_cast<double>(operand.bits);
-      if (o == kOutputs) {
-        // Where sums are read back they are stored at accumulator width.
-        if (innermost && macs / rows > words) width = static_cast<double>(operand.partial_bits);
-        written += width * (innermost ? std::max(words, macs / rows) : words);
-        if (innermost) read += width * std::max(0.0, macs / rows - words);
-      } else {
-        // Held outputs: inputs are shared along columns, weights along rows. Else the streaming one is along columns.
-        const double shared = stationary == kOutputs && o == 0 ? rows : columns;
-        const double fewest = innermost ? macs / shared : l + 1 == levels ? macs : words;
-        read += width * std::max(words, fewest);
-        if (l > 0) written += width * words;
-      }
-    }
-    floor.energy_floor += read * model.rates.read[l] + written * model.rates.write[l];
-    const StorageLevel& level = model.hierarchy.levels[l];
-    const auto instances = static_cast<double>(level.instances);
-    if (level.read_bits_per_cycle)
-      floor.cycles_floor = std::max(floor.cycles_floor, read / (*level.read_bits_per_cycle * instances));
-    if (level.write_bits_per_cycle)
-      floor.cycles_floor = std::max(floor.cycles_floor, written / (*level.write_bits_per_cycle * instances));
-  }
-  floor.product_floor = floor.energy_floor * floor.cycles_floor;
-  floor.weight_bits_floor = einsum.operands[0].role == lower::Role::weights
-                                ? fewest_words(einsum, 0) * static_cast<double>(einsum.operands[0].bits)
-                                : 0;
-  return floor;
-}
 
 /// One operand in the array: its dataflows, their rows, and what the search may do.
 struct Held {
@@ -112,11 +47,11 @@ class Certifier {
         model_(std::move(model)),
         cache_(cache),
         roles_(find_roles(einsum_)),
+        macs_per_pe_(format_of(request.kernel, request.accelerator).macs_per_pe),
         objective_(search_objective(request.options.objective)) {}
 
   Result<CertifiedKernel> run(const KernelSchedule& simple) {
-    const Hierarchy plain =
-        make_hierarchy(request_.accelerator, format_of(request_.kernel, request_.accelerator).macs_per_pe);
+    const Hierarchy plain = make_hierarchy(request_.accelerator, macs_per_pe_);
     PL_TRY(const Evaluator counter, Evaluator::prepare(einsum_, plain));
     PL_TRY(const std::vector<Held> held, operands_held(simple));
     out_.front.repeats = request_.kernel.repeats;
@@ -217,6 +152,17 @@ class Certifier {
     return narrowed;
   }
 
+  [[nodiscard]] ArrayUse array_use(const Held& held) const {
+    std::uint32_t columns = 0;
+    std::uint32_t rows = 0;
+    for (int d = 0; d < einsum_.rank(); ++d) {
+      if (across(held, d)) columns |= bit(d);
+      if (down(held, d)) rows |= bit(d);
+    }
+    const ingest::AcceleratorLevel& array = request_.accelerator.levels.back();
+    return best_array_use(einsum_, columns, rows, array.fanout_x, array.fanout_y);
+  }
+
   Status search(const Held& held, const Evaluator& counter) {
     SearchOptions options;
     demand(held, options);
@@ -227,7 +173,8 @@ class Certifier {
     std::vector<std::uint32_t> keeps = options.must_keep;
     keeps.front() = 7U;
     const Hierarchy hierarchy = usable(held);
-    KernelFront floor = compulsory(einsum_, model_, hierarchy, keeps, held.stationary);
+    KernelFront floor =
+        compulsory_floor(einsum_, model_, keeps, held.stationary, array_use(held), request_.accelerator);
     lower_to(floor, ragged_);
     auto space = make_search_space(einsum_, merging, levels, hierarchy.mac_units);
     bool all = space.ok();
@@ -339,7 +286,12 @@ class Certifier {
     for (StorageLevel& level : unbounded.levels) level.capacity_bits.reset();
     const auto counted = count_accesses(einsum_, unbounded, mapping);
     if (!counted.ok()) return false;
-    FrontPoint cost{energy_of(*counted, model_.rates), static_cast<double>(counted->cycles_overlapped), 0};
+    const ArrayTime time =
+        array_time(einsum_, mapping, stationary, macs_per_pe_, request_.accelerator, request_.accelerator.nominal);
+    FrontPoint cost{energy_of(*counted, model_.rates),
+                    with_shifts(static_cast<double>(counted->cycles_overlapped), static_cast<double>(time.useful),
+                                static_cast<double>(time.shift), stationary, request_.accelerator),
+                    0};
     if (einsum_.operands[0].role == lower::Role::weights) {
       int keeper = request_.levels.array - 1;
       while (keeper > 0 && !mapping.levels[static_cast<std::size_t>(keeper)].keeps_operand(0)) --keeper;
@@ -388,6 +340,7 @@ class Certifier {
   AcceleratorModel model_;
   MappingCache& cache_;
   DimRoles roles_;
+  double macs_per_pe_;
   Objective objective_;
   CertifiedKernel out_;
   double simple_value_ = 0;

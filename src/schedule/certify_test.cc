@@ -200,11 +200,43 @@ TEST(Certified, IsNeverWorseThanTheSimpleTilingAndNeverBelowItsBound) {
   }
 }
 
-TEST(Certified, WeightStationaryEncodersCloseTheirBound) {
+TEST(Certified, EncodersCloseTheirBoundOnEveryArray) {
+  EXPECT_LE(scheduled("flex-128", "certified", "edp").schedule.proof->gap, 1e-4);
   const Made made = scheduled("ws-128", "certified", "edp");
   EXPECT_LE(made.schedule.proof->gap, 1e-9);
   EXPECT_EQ(made.schedule.proof->scope, "network");
   EXPECT_GT(made.schedule.proof->evaluated, 0);
+}
+
+TEST(Certified, NoFloorIsAboveAMappingOfAnyShapeWithPrimesAmongThem) {
+  const ingest::CompileOptions options = [] {
+    ingest::CompileOptions made = sample_options();
+    made.search = "certified";
+    made.dataflow = "auto";
+    return made;
+  }();
+  double widest = 0;
+  for (std::uint64_t round = 0; round < 12; ++round) {
+    RandomStream random(17, "shapes", round);
+    const auto upto = [&](std::uint64_t n) { return 1 + static_cast<std::int64_t>(random.next_below(n)); };
+    lower::EncoderShape shape;
+    shape.layers = 1;
+    shape.heads = upto(4);
+    shape.hidden = shape.heads * upto(100);
+    shape.ffn = upto(700);
+    shape.vocabulary = 100;
+    auto shaped = ingest::infer_shapes(lower::sample_encoder(shape), {{"batch", upto(3)}, {"sequence", upto(300)}});
+    ASSERT_TRUE(shaped.ok());
+    const ingest::Accelerator accelerator = catalog_accelerator(round % 2 == 0 ? "flex-128" : "ws-128");
+    auto graph = lower::lower(*shaped, options, int8_policy(), accelerator);
+    ASSERT_TRUE(graph.ok());
+    // A floor above a mapping that was found fails a check inside.
+    auto made = schedule(*graph, accelerator, options, sample_dataflows(), nullptr);
+    ASSERT_TRUE(made.ok()) << render(made.errors());
+    EXPECT_GE(made->proof->gap, 0);
+    widest = std::max(widest, made->proof->gap);
+  }
+  EXPECT_GT(widest, 0) << "the shapes are too easy to test the floors";
 }
 
 TEST(Certified, ASecondRunAsksTheFolderAloneAndSchedulesTheSame) {
