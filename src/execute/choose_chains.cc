@@ -276,6 +276,7 @@ class Chooser {
     const Chain& chain = whole.chains[family.chains.front()];
     ChainChoice choice;
     choice.kind = chain.kind;
+    choice.unit = chain.unit;
     choice.repeats = static_cast<std::int64_t>(family.chains.size());
     for (const auto& member : chain.members) {
       choice.kernels.push_back(whole.instances[static_cast<std::size_t>(member.instance)].name);

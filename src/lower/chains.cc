@@ -97,6 +97,7 @@ class Finder {
     const std::string unit(1, convolutions ? 'N' : groups ? 'G' : 'M');
     const bool attends = groups || to.operands[0].role != Role::weights;
     chain.kind = std::string(convolutions ? "conv" : attends ? "attention" : "mlp");
+    chain.unit = std::string(convolutions ? "images" : groups ? "groups" : "rows");
     chain.units = size(from, unit);
     if (chain.units != size(to, unit) || (chain.units < 2 && chain.rows < 2)) return false;
     for (std::size_t m = 0; m < path.size(); ++m) {

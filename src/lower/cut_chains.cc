@@ -81,7 +81,7 @@ class Cutting {
       for (std::size_t m = 0; m < chain.members.size(); ++m) {
         const bool last = m + 1 == chain.members.size();
         if (!last && chain.rows > 0 && chunks[c].middle_rows == 0) continue;  // its rows are there already
-        emit_chunk(chain, m, chunks[c], fmt::format(" {}/{}", c + 1, chunks.size()), begun[m], kept);
+        emit_chunk(chain, cut, m, chunks[c], fmt::format(" {}/{}", c + 1, chunks.size()), begun[m], kept);
         begun[m] = true;
       }
     }
@@ -110,13 +110,25 @@ class Cutting {
     return bytes;
   }
 
+  /// Does every member that reads the buffer take its share only? Then a share may be written over when its chunk is
+  /// done.
+  [[nodiscard]] bool always_cut(const Chain& chain, std::int32_t buffer) const {
+    for (const ChainMember& member : chain.members) {
+      const auto& reads = graph_.instances[static_cast<std::size_t>(member.instance)].reads;
+      for (std::size_t r = 0; r < reads.size(); ++r) {
+        if (reads[r].buffer == buffer && !member.reads_cut[r]) return false;
+      }
+    }
+    return true;
+  }
+
   /// Exact where the finder has checked it, else rounded up.
   static std::int64_t share(std::int64_t whole, std::int64_t part, std::int64_t parts) {
     return static_cast<std::int64_t>((static_cast<Wide>(whole) * part + parts - 1) / parts);
   }
 
-  void emit_chunk(const Chain& chain, std::size_t m, const Chunk& chunk, const std::string& suffix, bool again,
-                  std::int64_t kept) {
+  void emit_chunk(const Chain& chain, const ChainCut& cut, std::size_t m, const Chunk& chunk, const std::string& suffix,
+                  bool again, std::int64_t kept) {
     const ChainMember& member = chain.members[m];
     const bool last = m + 1 == chain.members.size();
     Instance instance = graph_.instances[static_cast<std::size_t>(member.instance)];
@@ -131,7 +143,7 @@ class Cutting {
       BufferUse& use = instance.reads[r];
       if (member.reads_cut[r]) use.bytes = share(use.bytes, part, parts);
       if (use.operand < 0) read_by_vector_unit += use.bytes;
-      use.replaceable = false;
+      use.replaceable = use.replaceable && (cut.rows == 0 || chain.rows == 0) && always_cut(chain, use.buffer);
     }
     for (BufferUse& use : instance.writes) use.bytes = share(use.bytes, part, parts);
     cut_steps(kernel, part, parts, read_by_vector_unit);

@@ -113,6 +113,7 @@ struct Chain {
   std::string kind;  ///< mlp | attention | conv
   std::vector<ChainMember> members;
   std::vector<std::int32_t> between;  ///< buffers
+  std::string unit;                   ///< rows | groups | images
   std::int64_t units = 1;             ///< rows of tokens, groups or images: independent of each other in every member
   std::int64_t rows = 0;              ///< convolutions: output rows of the last one, which may be cut too; 0 = not
   std::int64_t middle_rows = 0;       ///< rows between

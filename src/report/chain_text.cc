@@ -15,12 +15,8 @@ std::string bytes_text(std::int64_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
-std::string_view unit_of(const schedule::ChainChoice& choice) {
-  return choice.kind == "conv" ? "images" : choice.kind == "attention" ? "groups" : "rows";
-}
-
 std::string cut_text(const schedule::ChainChoice& choice, const schedule::ChainAlternative& way) {
-  std::string out = fmt::format("{} chunks of {} {}", way.chunks, way.units, unit_of(choice));
+  std::string out = fmt::format("{} chunks of {} {}", way.chunks, way.units, choice.unit);
   if (way.rows > 0) out = fmt::format("{} chunks of {} output rows of an image", way.chunks, way.rows);
   return out + (way.keeps_parameters ? ", parameters kept" : "");
 }
@@ -28,10 +24,10 @@ std::string cut_text(const schedule::ChainChoice& choice, const schedule::ChainA
 std::string figures_text(const schedule::ChainChoice& choice, const schedule::ChainAlternative& way) {
   const double change = choice.value_without > 0 ? 100 * (way.value / choice.value_without - 1) : 0;
   return fmt::format(
-      "    off chip {} saved, of it parameters {}; spilled {} less; peak {} saved; parameters into the array {} more; "
+      "    saves {} off chip, {} of spill, {} of peak; parameters: {} more off chip, {} more outside the array; "
       "objective {:+.2f} %\n",
-      bytes_text(way.off_chip_saved), bytes_text(-way.extra_weights), bytes_text(way.spill_saved),
-      bytes_text(way.peak_saved), bytes_text(way.extra_weight_reads), change);
+      bytes_text(way.off_chip_saved), bytes_text(way.spill_saved), bytes_text(way.peak_saved),
+      bytes_text(way.extra_weights), bytes_text(way.extra_weight_reads), change);
 }
 
 }  // namespace

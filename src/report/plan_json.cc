@@ -273,6 +273,7 @@ Json chain_json(const schedule::ChainChoice& choice) {
     ways.push_back(std::move(row));
   }
   Json out = {{"kind", choice.kind},
+              {"unit", choice.unit},
               {"kernels", choice.kernels},
               {"repeats", choice.repeats},
               {"between_bytes", choice.between_bytes},

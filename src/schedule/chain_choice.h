@@ -25,6 +25,7 @@ struct ChainAlternative {
 /// Chains alike in every layer, and what was decided about them.
 struct ChainChoice {
   std::string kind;                  ///< mlp | attention | conv
+  std::string unit;                  ///< what is cut: rows (of tokens) | groups | images
   std::vector<std::string> kernels;  ///< names of the first chain's, in order
   std::int64_t repeats = 0;
   std::int64_t between_bytes = 0;  ///< what is between the first chain's kernels, whole

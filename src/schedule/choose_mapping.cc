@@ -21,6 +21,9 @@ namespace {
 /// The largest stream tile that fits, and its half and quarter.
 constexpr std::int64_t kStreamDivisors[] = {1, 2, 4};
 
+/// Where smaller streams in the better order did not make room, only streams in the outermost loops can.
+constexpr std::int64_t kMostShrinkInAnyOrder = 2;
+
 /// The best mapping of one dataflow.
 struct Candidate {
   std::size_t stationary = 0;
@@ -107,6 +110,8 @@ class Chooser {
     Candidate best;
     std::vector<Mapping> tried;
     for (const bool outputs_first : {false, true}) {
+      // With other outputs outermost an input is visited whole again and again, however short its streams.
+      if (outputs_first && request_.shrink > kMostShrinkInAnyOrder) continue;
       for (const std::int64_t divisor : kStreamDivisors) {
         const TilingChoice choice{operand_index(dataflow.stationary), divisor * request_.shrink, outputs_first};
         PL_TRY(Mapping mapping, make_tiling(problem, choice));

@@ -27,7 +27,7 @@ class Placer {
       placement_.occupancy.push_back(live_[i] + working_[i]);
       placement_.peak = std::max(placement_.peak, placement_.occupancy.back());
       for (const lower::BufferUse& use : graph_.instances[i].writes) {
-        if (at(use.buffer).over >= 0) placement_.in_place.push_back(static_cast<std::int32_t>(i));
+        if (in_place_ && at(use.buffer).over >= 0) placement_.in_place.push_back(static_cast<std::int32_t>(i));
       }
     }
     trial_.placement = std::move(placement_);
@@ -71,30 +71,49 @@ class Placer {
     }
   }
 
-  /// A result takes the memory of an input that dies where it is made: while the instance runs they are one buffer.
+  /// A result takes the memory of an input that dies where it is made: while the instance runs they are one buffer. In
+  /// a chain, whose chunks follow one another, that holds share by share from the first chunk to the last.
   void write_over_inputs() {
+    last_write_.assign(placement_.buffers.size(), -1);
+    for (std::size_t i = 0; i < graph_.instances.size(); ++i) {
+      for (const lower::BufferUse& use : graph_.instances[i].writes) {
+        last_write_[static_cast<std::size_t>(use.buffer)] = static_cast<std::int32_t>(i);
+      }
+    }
     for (std::size_t i = 0; i < graph_.instances.size(); ++i) {
       const lower::Instance& instance = graph_.instances[i];
       if (instance.writes.size() != 1) continue;
-      BufferPlacement& written = at(instance.writes.front().buffer);
-      const auto now = static_cast<std::int32_t>(i);
+      const auto made = static_cast<std::size_t>(instance.writes.front().buffer);
+      BufferPlacement& written = placement_.buffers[made];
+      if (written.first != static_cast<std::int32_t>(i) || written.off_chip) continue;
       for (const lower::BufferUse& read : instance.reads) {
-        if (!read.replaceable || read.buffer == instance.writes.front().buffer) continue;
-        if (at(read.buffer).last != now || written.first != now || at(read.buffer).off_chip || written.off_chip)
-          continue;
+        const BufferPlacement& dying = at(read.buffer);
+        if (!read.replaceable || dying.last != last_write_[made] || dying.off_chip || taken_over(read.buffer)) continue;
         written.over = read.buffer;
-        live_[i] -= graph_.buffers[static_cast<std::size_t>(read.buffer)].on_chip;
+        share(made, -1);
         break;
       }
     }
   }
 
+  [[nodiscard]] bool taken_over(std::int32_t buffer) const {
+    return std::any_of(placement_.buffers.begin(), placement_.buffers.end(),
+                       [&](const BufferPlacement& placed) { return placed.over == buffer; });
+  }
+
+  /// Counts the shared memory once (-1) or twice (1) while both buffers live.
+  void share(std::size_t written, std::int64_t sign) {
+    const auto over = static_cast<std::size_t>(placement_.buffers[written].over);
+    for (std::int32_t i = placement_.buffers[written].first; i <= last_write_[written]; ++i) {
+      live_[static_cast<std::size_t>(i)] += sign * graph_.buffers[over].on_chip;
+    }
+  }
+
   /// One of the two goes off chip, so they share nothing any more.
   void part(std::size_t b) {
-    BufferPlacement& written = placement_.buffers[b];
-    if (written.over < 0) return;
-    live_[static_cast<std::size_t>(written.first)] += graph_.buffers[static_cast<std::size_t>(written.over)].on_chip;
-    written.over = -1;
+    if (placement_.buffers[b].over < 0) return;
+    share(b, 1);
+    placement_.buffers[b].over = -1;
   }
 
   /// Bytes of operand 0 at the home level, when it holds parameters of the model; all parameters of its chain when the
@@ -200,6 +219,7 @@ class Placer {
   PlacementTrial trial_;
   std::vector<std::int64_t> live_;
   std::vector<std::int64_t> working_;
+  std::vector<std::int32_t> last_write_;  ///< by buffer: instance
 };
 
 /// What streaming the scores of fused attention saves: the same graph with these buffers whole.

@@ -3,9 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/random.h"
+#include "lower/chains.h"
 #include "lower/sample_graphs.h"
 #include "schedule/levels.h"
 #include "schedule/sample_machines.h"
@@ -174,6 +179,95 @@ TEST(InPlace, ASpilledBufferIsNotWrittenOver) {
       EXPECT_EQ(graph.buffers[b].bytes, graph.buffers[static_cast<std::size_t>(over)].bytes);
     }
   }
+}
+
+/// Memory by buffer and share (a chunk's part of it), each holding who wrote it last; aliased buffers are one.
+class Memory {
+ public:
+  Memory(const Placement& placed, const lower::Chain& chain, std::size_t chunks)
+      : placed_(placed), chain_(chain), chunks_(chunks) {}
+
+  /// `chunk` is -1 outside the chain, and for what a chunk uses whole.
+  void write(std::int32_t buffer, int chunk) {
+    for (auto& [slot, tag] : slots(buffer, chunk)) cells_[slot] = tag;
+  }
+  bool intact(std::int32_t buffer, int chunk) {
+    for (auto& [slot, tag] : slots(buffer, chunk)) {
+      if (cells_[slot] != tag) return false;
+    }
+    return true;
+  }
+
+ private:
+  using Slot = std::pair<std::int32_t, int>;
+  using Tag = std::pair<std::int32_t, int>;
+  [[nodiscard]] std::vector<std::pair<Slot, Tag>> slots(std::int32_t buffer, int chunk) const {
+    std::int32_t root = buffer;
+    while (placed_.buffers[static_cast<std::size_t>(root)].over >= 0) {
+      root = placed_.buffers[static_cast<std::size_t>(root)].over;
+    }
+    const auto& between = chain_.between;
+    if (std::find(between.begin(), between.end(), buffer) != between.end()) return {{{root, 0}, {buffer, chunk}}};
+    std::vector<std::pair<Slot, Tag>> all;
+    for (int c = 0; c < static_cast<int>(chunks_); ++c) {
+      if (chunk < 0 || chunk == c) all.push_back({{root, c}, {buffer, c}});
+    }
+    return all;
+  }
+
+  const Placement& placed_;
+  const lower::Chain& chain_;
+  std::size_t chunks_;
+  std::map<Slot, Tag> cells_;
+};
+
+TEST(InPlace, WhatAKernelReadsIsThereEvenWhenAChainWritesOverItsInputs) {
+  RandomStream random(33, "in-place-chains");
+  int in_chains = 0;
+  for (int i = 0; i < 60; ++i) {
+    lower::EncoderShape shape;
+    shape.layers = 2;
+    shape.hidden = 64;
+    shape.heads = 4;
+    shape.ffn = 64 << random.next_below(3);  // as wide as the layer itself, too
+    CompileOptions options = sample_options();
+    options.fuse_in_place = options.fuse_chains = true;
+    options.fuse_attention = random.next_below(2) == 0;
+    options.fuse_epilogue = random.next_below(3) != 0;
+    const KernelGraph whole = lowered(lower::sample_encoder(shape), options, machine());
+    lower::ChainCut cut;
+    cut.chain = random.next_below(whole.chains.size());
+    const lower::Chain& chain = whole.chains[cut.chain];
+    cut.units = 1 + static_cast<std::int64_t>(random.next_below(static_cast<std::uint64_t>(chain.units)));
+    const KernelGraph graph = lower::cut_chains(whole, {cut});
+    const Schedule made = scheduled(graph, machine(), options);
+    Memory memory(made.placement, chain, static_cast<std::size_t>(lower::chunks_of(chain, cut)));
+    for (std::size_t b = 0; b < graph.buffers.size(); ++b) {
+      if (graph.buffers[b].model_input) memory.write(static_cast<std::int32_t>(b), -1);
+    }
+    std::size_t before = 0;  // instances of the chain so far
+    for (std::size_t n = 0; n < graph.instances.size(); ++n) {
+      const lower::Instance& instance = graph.instances[n];
+      const lower::ChainMember* member = nullptr;
+      int chunk = -1;
+      if (instance.name.find('/') != std::string::npos && instance.name.find(' ') != std::string::npos) {
+        member = &chain.members[before % chain.members.size()];
+        chunk = static_cast<int>(before / chain.members.size());
+        ++before;
+      }
+      for (std::size_t r = 0; r < instance.reads.size(); ++r) {
+        const bool cut_here = member != nullptr && member->reads_cut[r];
+        EXPECT_TRUE(memory.intact(instance.reads[r].buffer, cut_here ? chunk : -1))
+            << "seed 33 case " << i << ": " << instance.name << " reads " << instance.reads[r].buffer;
+      }
+      for (const lower::BufferUse& use : instance.writes) {
+        memory.write(use.buffer, chunk);
+        const bool over = made.placement.buffers[static_cast<std::size_t>(use.buffer)].over >= 0;
+        in_chains += member != nullptr && over ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(in_chains, 50);
 }
 
 TEST(Streaming, WhatAttentionFusionSavesIsStated) {
