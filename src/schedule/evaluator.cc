@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "schedule/side_data.h"
 #include "schedule/transfer.h"
@@ -19,6 +20,19 @@ using lower::Role;
 
 Diagnostic bad(std::string message, std::string help = {}) {
   return make_error("bad-value", Span{}, std::move(message), std::move(help));
+}
+
+/// Coefficients of a window, made small: their common divisor is dropped, and a stride beyond what the other dimension
+/// can reach keeps tiles just as apart when it is as small as that.
+void shrink(const lower::Einsum& einsum, WindowAxis& axis) {
+  const std::int64_t common = std::gcd(axis.coefficients[0], axis.coefficients[1]);
+  for (std::size_t t = 0; t < 2; ++t) axis.coefficients[t] /= common;
+  for (std::size_t t = 0; t < 2; ++t) {
+    const std::int64_t other = einsum.dims[static_cast<std::size_t>(axis.dims[1 - t])] - 1;
+    std::int64_t apart = 0;
+    if (__builtin_mul_overflow(axis.coefficients[1 - t], other, &apart)) continue;
+    axis.coefficients[t] = std::min(axis.coefficients[t], std::max<std::int64_t>(apart, 0) + 1);
+  }
 }
 
 /// Axes of one operand into a Projection.
@@ -51,6 +65,7 @@ Status project(const lower::Einsum& einsum, const Operand& operand, Projection& 
     if (operand.role == Role::outputs) {
       return make_error("unsupported", Span{}, fmt::format("outputs '{}' slide along an axis", operand.name));
     }
+    if (window.terms == 2) shrink(einsum, window);
     if (window.terms == 2) window.pair = make_window(window.coefficients[0], window.coefficients[1]);
     out.pairs_only = out.pairs_only && window.terms == 2;
     out.axes[static_cast<std::size_t>(out.windows++)] = window;

@@ -9,17 +9,30 @@
 
 #include "schedule/search_join.h"
 #include "schedule/search_node.h"
+#include "schedule/window.h"
 
 namespace plumbline::schedule {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-/// Nodes are listed in memory; a space of more is refused.
-constexpr double kMostNodes = 4e6;
 
 Diagnostic unsupported(std::string message, std::string help = {}) {
   return make_error("unsupported", Span{}, std::move(message), std::move(help));
 }
+
+/// 12288 → "12,288".
+std::string digits(__int128 value) {
+  std::string text;
+  int count = 0;
+  do {
+    if (count > 0 && count % 3 == 0) text.insert(text.begin(), ',');
+    text.insert(text.begin(), static_cast<char>('0' + static_cast<int>(value % 10)));
+    value /= 10;
+    ++count;
+  } while (value > 0);
+  return text;
+}
+std::string grouped(std::int64_t value) { return digits(value); }
 
 /// The machine of the search; only the last level may have more than one instance.
 Result<SearchMachine> make_machine(const Hierarchy& hierarchy, const EnergyRates& rates) {
@@ -75,9 +88,11 @@ std::vector<Residence> residences(const SearchMachine& machine, const SearchOpti
 }
 
 Status check_limits(const lower::Einsum& einsum, const SearchOptions& options, int levels) {
-  if (options.objectives.empty() || options.objectives.size() > 2) {
-    return make_error("bad-value", Span{}, fmt::format("{} objectives", options.objectives.size()),
-                      "one, or two in order of importance");
+  std::vector<Objective> objectives = options.objectives;
+  std::sort(objectives.begin(), objectives.end());
+  if (objectives.empty() || std::adjacent_find(objectives.begin(), objectives.end()) != objectives.end()) {
+    return make_error("bad-value", Span{}, objectives.empty() ? "no objective" : "an objective stands twice",
+                      "one or more in order of importance");
   }
   for (const FactorBound& limit : options.factors) {
     if (limit.dim < 0 || limit.dim >= einsum.rank() || limit.level < 0 || limit.level >= levels || limit.fewest < 1) {
@@ -122,20 +137,62 @@ std::string describe(const std::vector<Objective>& objectives) {
   return text;
 }
 
+/// Everything lives in the outermost level, whole.
+Status check_home(const lower::Einsum& einsum, const Evaluator& evaluator) {
+  const StorageLevel& home = evaluator.hierarchy().levels.front();
+  if (!home.capacity_bits) return Done{};
+  __int128 bits = 0;
+  for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
+    const Projection& p = evaluator.projection(o);
+    __int128 words = p.words;
+    for (int w = 0; w < p.windows; ++w) {
+      const std::int64_t along = axis_elements(p.axes[static_cast<std::size_t>(w)], einsum.dims);
+      words *= std::max<std::int64_t>(along, 1);
+    }
+    bits += words * einsum.operands[o].bits;
+  }
+  if (bits <= *home.capacity_bits) return Done{};
+  return make_error("does-not-fit", Span{},
+                    fmt::format("the operands take {} bits in the level '{}', which holds {}", digits(bits), home.name,
+                                grouped(*home.capacity_bits)));
+}
+
 /// Why no mapping fits: the least a level must hold, where that is already too much.
-Diagnostic explain_none(const lower::Einsum& einsum, const Hierarchy& hierarchy, const SearchOptions& options) {
+Diagnostic explain_none(const lower::Einsum& einsum, const Hierarchy& hierarchy, const SearchSpace& space,
+                        const SearchOptions& options) {
   for (std::size_t l = 0; l < std::min(options.must_keep.size(), hierarchy.levels.size()); ++l) {
     const auto& capacity = hierarchy.levels[l].capacity_bits;
-    std::int64_t least = 0;
+    __int128 least = 0;
+    std::string names;
     for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
-      if (((options.must_keep[l] >> o) & 1U) != 0) least += einsum.operands[o].bits;
+      if (((options.must_keep[l] >> o) & 1U) == 0) continue;
+      __int128 words = 1;
+      for (const SearchDim& dim : space.dims) {
+        if (((dim.relevant >> o) & 1U) == 0 || dim.window) continue;  // of a window at least one word
+        double held = static_cast<double>(dim.size);
+        for (const Chain& chain : dim.chains) held = std::min(held, chain.held[l]);
+        words *= static_cast<std::int64_t>(held);
+      }
+      least += words * einsum.operands[o].bits;
+      names += (names.empty() ? "" : ", ") + einsum.operands[o].name;
     }
     if (capacity && least > *capacity) {
-      return make_error(
-          "does-not-fit", Span{},
-          fmt::format("level '{}' is to keep operands of which one element each takes {} bits, and holds {}",
-                      hierarchy.levels[l].name, least, *capacity));
+      return make_error("does-not-fit", Span{},
+                        fmt::format("level '{}' is to keep {}, which needs at least {} bits, and holds {}",
+                                    hierarchy.levels[l].name, names, digits(least), grouped(*capacity)));
     }
+  }
+  std::int64_t copies = 1;
+  for (const SearchDim& dim : space.dims) {
+    std::int64_t least = INT64_MAX;
+    for (const Chain& chain : dim.chains) least = std::min(least, chain.copies);
+    if (__builtin_mul_overflow(copies, least, &copies)) copies = INT64_MAX;
+  }
+  if (copies > hierarchy.levels.back().instances) {
+    return make_error(
+        "does-not-fit", Span{},
+        fmt::format("the limits ask for at least {} copies in the level '{}', which has {}", grouped(copies),
+                    hierarchy.levels.back().name, grouped(hierarchy.levels.back().instances)));
   }
   return make_error("does-not-fit", Span{},
                     fmt::format("no mapping with {} factors fits the capacities, the array and the limits",
@@ -157,7 +214,8 @@ class Search {
   }
 
   /// Bounds every node, then opens them best first.
-  void run(Certificate& certificate) {
+  void run(std::int64_t most_work, Certificate& certificate) {
+    const Score root = joiner_.root_bound();
     std::vector<Listed> list;
     std::uint64_t total = 1;
     for (const int d : context_.space.enumerated)
@@ -168,29 +226,35 @@ class Search {
       if (is_mirrored(chain) || !make_node(context_, std::move(chain), node)) continue;
       ++certificate.nodes;
       const Score bound = joiner_.quick_bound(node);
-      if (bound.first < kNever) list.push_back({bound, number});
+      if (bound.of[0] < kNever) list.push_back({bound, number});
+      if (joiner_.work() <= most_work / 2) continue;
+      joiner_.leave_open(root);  // half of the work is for looking into nodes
+      break;
     }
     std::sort(list.begin(), list.end(), [](const Listed& a, const Listed& b) {
-      if (a.bound.first != b.bound.first) return a.bound.first < b.bound.first;
-      if (a.bound.second != b.bound.second) return a.bound.second < b.bound.second;
-      return a.number < b.number;
+      if (a.bound < b.bound) return true;
+      return !(b.bound < a.bound) && a.number < b.number;
     });
-    double open_bound = kNever;
     for (const Listed& each : list) {
       if (!joiner_.improves(each.bound)) continue;
       if (joiner_.exhausted()) {
-        open_bound = std::min(open_bound, each.bound.first);
+        joiner_.leave_open(each.bound);
         break;
       }
       Node node;
       make_node(context_, chains_of(each.number), node);
       ++certificate.opened;
-      joiner_.open(node);
+      joiner_.open(node, each.bound);
     }
+    if (context_.space.sampled) joiner_.leave_open(root);
     certificate.evaluated = joiner_.evaluated();
-    certificate.lower_bound = std::min({joiner_.best().first, open_bound, joiner_.unproved()});
+    const Score lower = std::min(joiner_.best(), joiner_.unproved());
+    const auto many = static_cast<std::ptrdiff_t>(lower.count);
+    certificate.bests.assign(joiner_.best().of.begin(), joiner_.best().of.begin() + many);
+    certificate.lower_bounds.assign(lower.of.begin(), lower.of.begin() + many);
   }
   [[nodiscard]] const Joiner& joiner() const { return joiner_; }
+  [[nodiscard]] Joiner& joiner() { return joiner_; }
 
  private:
   /// Whether trading the mirrored axes gives an earlier node.
@@ -239,34 +303,68 @@ double energy_of(const Mapping& mapping, const Tally& tally, std::size_t operand
   return energy;
 }
 
-Result<SearchResult> search_mapping(const lower::Einsum& einsum, const Hierarchy& hierarchy, const EnergyRates& rates,
-                                    const SearchOptions& options) {
-  PL_TRY(const Evaluator original, Evaluator::prepare(einsum, hierarchy));
-  const int levels = original.levels();
-  PL_TRY_STATUS(check_limits(einsum, options, levels));
-  SearchContext context;
-  PL_TRY(context.machine, make_machine(hierarchy, rates));
-  PL_TRY(context.space, make_search_space(einsum, options, levels, context.machine.units()));
-  double nodes = 1;
-  for (const int d : context.space.enumerated)
-    nodes *= static_cast<double>(context.space.dims[static_cast<std::size_t>(d)].chains.size());
-  if (nodes > kMostNodes) return unsupported(fmt::format("a search of {:.3g} nodes", nodes), "limit some factors");
-  PL_TRY(const Evaluator evaluator, Evaluator::prepare(context.space.einsum, hierarchy));
+namespace {
+
+void fill_context(const Evaluator& evaluator, SearchContext& context) {
   for (std::size_t o = 0; o < 3; ++o) {
     context.projections[o] = evaluator.projection(o);
     context.words[o] = static_cast<double>(context.projections[o].words);
   }
   for (const SearchDim& dim : context.space.dims) context.macs *= static_cast<double>(dim.size);
+}
 
+/// The sample may take one part in this many of the work.
+constexpr std::int64_t kShareOfSample = 4;
+
+}  // namespace
+
+Result<SearchResult> search_mapping(const lower::Einsum& einsum, const Hierarchy& hierarchy, const EnergyRates& rates,
+                                    const SearchOptions& options) {
+  PL_TRY(const Evaluator original, Evaluator::prepare(einsum, hierarchy));
+  const int levels = original.levels();
+  PL_TRY_STATUS(check_limits(einsum, options, levels));
+  PL_TRY_STATUS(check_home(einsum, original));
+  SearchContext context;
+  PL_TRY(context.machine, make_machine(hierarchy, rates));
+  PL_TRY(context.space, make_search_space(einsum, options, levels, context.machine.units()));
+  PL_TRY(const Evaluator evaluator, Evaluator::prepare(context.space.einsum, hierarchy));
+  fill_context(evaluator, context);
   SearchResult result;
   Search search(context, evaluator, rates, options);
-  search.run(result.certificate);
-  if (!search.joiner().found()) return explain_none(einsum, hierarchy, options);
+  const bool complete = std::all_of(context.space.dims.begin(), context.space.dims.end(),
+                                    [](const SearchDim& d) { return d.list == ChainList::complete; });
+  if (!complete && !context.space.slides) {
+    // Classes bound well, but few of their members are tried: a good one is looked for first.
+    auto space = make_search_space(einsum, options, levels, context.machine.units(), true);
+    if (space.ok()) {
+      SearchContext some = context;
+      some.space = std::move(space).value();
+      SearchOptions quick = options;
+      quick.most_work = options.most_work / kShareOfSample;
+      quick.most_evaluations = options.most_evaluations / 2;
+      Search sample(some, evaluator, rates, quick);
+      sample.run(quick.most_work, result.certificate);
+      const Joiner& tried = sample.joiner();
+      if (tried.found()) search.joiner().start_from(tried.best(), tried.mapping());
+      search.joiner().count_before(tried.evaluated());
+    }
+  }
+  search.run(options.most_work, result.certificate);
+  if (!search.joiner().found()) {
+    if (!search.joiner().uncounted().ok()) return evaluator.explain(search.joiner().uncounted());
+    if (search.joiner().unproved().of[0] < kNever) {
+      return make_error("too-large", Span{}, "no mapping was found within the budget", "a larger budget");
+    }
+    return explain_none(einsum, hierarchy, context.space, options);
+  }
   result.mapping = unmerge(context.space, einsum, search.joiner().mapping());
   PL_TRY(result.counts, count_accesses(einsum, hierarchy, result.mapping));
   result.energy = energy_of(result.counts, rates);
   Certificate& c = result.certificate;
-  c.best = search.joiner().best().first;
+  c.bests.resize(options.objectives.size());  // without what only breaks ties
+  c.lower_bounds.resize(options.objectives.size());
+  c.best = c.bests[0];
+  c.lower_bound = c.lower_bounds[0];
   c.gap = c.lower_bound > 0 ? c.best / c.lower_bound - 1 : 0;
   c.objective = describe(options.objectives);
   c.covered = options.imperfect ? "all factors of every dimension, all loop orders, all bypasses"

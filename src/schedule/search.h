@@ -35,7 +35,8 @@ struct FactorBound {
 };
 
 struct SearchOptions {
-  /// In order of importance; ties of the first are broken by the second. One entry is enough.
+  /// In order of importance, none twice: ties of the first are broken by the second, and so on. Of one alone, by
+  /// energy.
   std::vector<Objective> objectives{Objective::energy_delay};
   std::vector<std::uint32_t> must_keep;    ///< by level, bit i: operand i; empty = no demand
   std::vector<std::uint32_t> must_bypass;  ///< likewise
@@ -43,12 +44,15 @@ struct SearchOptions {
   bool imperfect = false;     ///< factors need not divide (kernels without sliding windows)
   bool one_register = false;  ///< the last level holds one element of one operand, so no loop can stand below it
   std::int64_t most_evaluations = INT64_MAX;  ///< of complete mappings; beyond it the gap is reported as it stands
+  std::int64_t most_work = 600'000'000;       ///< likewise of costs and pairs of factors looked at: some seconds
 };
 
 struct Certificate {
-  double best = 0;         ///< of the first objective
-  double lower_bound = 0;  ///< no mapping in scope is below
-  double gap = 0;          ///< best / lower_bound − 1
+  double best = 0;                   ///< of the first objective
+  double lower_bound = 0;            ///< no mapping in scope is below
+  double gap = 0;                    ///< best / lower_bound − 1
+  std::vector<double> bests;         ///< of every objective in order
+  std::vector<double> lower_bounds;  ///< no mapping in scope is below, compared as a dictionary compares words
   std::string objective;
   std::string covered;         ///< which mappings the bound speaks of
   std::string certified_on;    ///< on which counts it was proven

@@ -52,11 +52,11 @@ Words output_words(const SearchMachine& machine, Residence residence, double wor
     if (!kept(residence, l)) continue;
     out.written[keeper] += words * c.into[l];
     out.read[keeper] += words * (c.into[l] - 1);
-    out.written[l] += l == last ? words * (c.delivered - c.copies) : words * (c.into[l] - 1);
+    out.written[l] += l == last ? words * std::max(0.0, c.delivered - c.copies) : words * (c.into[l] - 1);
     keeper = l;
   }
   out.written[keeper] += keeper == last ? macs : words * c.steps;
-  out.read[keeper] += keeper == last ? macs - words * c.copies : words * (c.steps - 1);
+  out.read[keeper] += keeper == last ? std::max(0.0, macs - words * c.copies) : words * std::max(0.0, c.steps - 1);
   return out;
 }
 
@@ -70,6 +70,7 @@ Load operator+(const Load& a, const Load& b) {
   }
   c.energy = a.energy + b.energy;
   c.weights = a.weights + b.weights;
+  c.wide = static_cast<std::uint8_t>(a.wide | b.wide);
   return c;
 }
 
@@ -86,12 +87,17 @@ Load flat_load(const SearchMachine& machine, const lower::Operand& operand, Resi
   }
   const Words w = output_words(machine, residence, words, macs, crossing);
   const auto wide = static_cast<double>(std::max(operand.bits, operand.partial_bits));
+  std::uint8_t widened = 0;
   for (std::size_t l = 0; l < static_cast<std::size_t>(machine.levels); ++l) {
     const bool refilled = l > 0 && kept(residence, l) && crossing.into[l] > 1;
-    const bool split = l + 1 == static_cast<std::size_t>(machine.levels) && crossing.copies > 1;
-    if (w.read[l] > 0 || refilled || split) width[l] = wide;
+    const bool split = l + 1 == static_cast<std::size_t>(machine.levels) && crossing.spread;
+    if (!(w.read[l] > 0 || refilled || split)) continue;
+    width[l] = wide;
+    widened |= static_cast<std::uint8_t>(1U << l);
   }
-  return price(machine, operand, residence, w, width);
+  Load load = price(machine, operand, residence, w, width);
+  load.wide = widened;
+  return load;
 }
 
 Load sliding_load(const SearchMachine& machine, const lower::Operand& operand, Residence residence, double macs,
@@ -165,7 +171,7 @@ Sweeps window_sweeps(const SearchSpace& space, const Projection& projection, con
     Transfer moved;
     const bool counted = transfer_perfect(nest, {1, 0, nest.count}, projection, true, moved) ||
                          transfer_any(nest, {1, 0, nest.count}, projection, true, moved);
-    PL_CHECK(counted);
+    if (!counted) return Sweep{};  // a window too wide to count: nothing is below no words
     return Sweep{static_cast<double>(moved.merged), static_cast<double>(moved.delivered), 0, 0};
   };
   Sweeps out;
@@ -205,8 +211,7 @@ double window_points(const SearchSpace& space, const Projection& projection, con
   Transfer moved;
   const bool counted = transfer_perfect(nest, {1, 0, nest.count}, projection, false, moved) ||
                        transfer_any(nest, {1, 0, nest.count}, projection, false, moved);
-  PL_CHECK(counted);
-  return static_cast<double>(moved.merged);
+  return counted ? static_cast<double>(moved.merged) : 0;
 }
 
 }  // namespace plumbline::schedule

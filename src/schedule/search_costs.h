@@ -15,7 +15,8 @@ struct Load {
   PerLevel read{};
   PerLevel written{};
   double energy = 0;
-  double weights = 0;  ///< bits of parameters read outside the array
+  double weights = 0;     ///< bits of parameters read outside the array
+  std::uint8_t wide = 0;  ///< bit l: sums certainly stand at accumulator width in level l
 };
 Load operator+(const Load& a, const Load& b);
 
@@ -27,7 +28,8 @@ struct SearchMachine {
   PerLevel capacity{};                 ///< bits per instance
   PerLevel read_rate{}, write_rate{};  ///< bits per cycle and instance; 0 = unlimited
   std::int64_t macs_per_cycle = 1;
-  int array = 3;  ///< the level that is the array; weights are counted at their keeper outside it
+  std::int64_t cycles_per_step = 1;  ///< a unit takes this many cycles for macs_per_cycle
+  int array = 3;                     ///< the level that is the array; weights are counted at their keeper outside it
   [[nodiscard]] std::int64_t units() const { return mesh_x * mesh_y; }
 };
 
@@ -38,7 +40,8 @@ using Residence = unsigned;
 struct Crossing {
   PerLevel into{1, 1, 1, 1};  ///< times every word enters a level; of the last, with copies merged
   double delivered = 1;       ///< times every word enters registers, every copy counted
-  double copies = 1;          ///< registers that ever hold the same word
+  double copies = 1;          ///< registers that ever hold the same word, at most
+  bool spread = false;        ///< certainly more than one register holds the same word
   double steps = 1;           ///< times every word is taken by the MACs of one step, together
 };
 

@@ -9,8 +9,14 @@ namespace plumbline::schedule {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-/// Bounds and counts add the same terms in different orders; a difference below this is none.
-constexpr double kTolerance = 1e-12;
+/// Mappings of classes tried when they can only improve the answer, not the bound.
+constexpr std::int64_t kMostTries = 20'000;
+/// Taking the costs of a chain against looking at a pair of chains, roughly.
+constexpr std::int64_t kLoadWork = 8;
+/// Counting a mapping, likewise.
+constexpr std::int64_t kCountWork = 100;
+/// Items of lists kept in memory, about 100 bytes each; more are made anew when needed.
+constexpr std::size_t kMostRemembered = 2'000'000;
 
 /// A chain that no other beats: everything held at once, with or without copies.
 Chain ideal(const SearchDim* dim, std::int64_t copies) {
@@ -29,9 +35,9 @@ const Chain kUnit{};
 
 Joiner::Joiner(const SearchContext& context, const Evaluator& evaluator, const EnergyRates& rates,
                const SearchOptions& options)
-    : context_(context), evaluator_(evaluator), rates_(rates), options_(options), unproved_(kNever) {
-  by_weights_ = options.objectives[0] == Objective::off_array_weight_bits;
-  best_ = {kNever, kNever};
+    : context_(context), evaluator_(evaluator), rates_(rates), options_(options), scorer_(options.objectives) {
+  by_weights_ = scorer_.weights_first();
+  best_ = unproved_ = worst_score(scorer_.count());
   const auto shared = [&](std::size_t owner) {
     return std::all_of(context.space.enumerated.begin(), context.space.enumerated.end(), [&](int d) {
       return ((context.space.dims[static_cast<std::size_t>(d)].relevant >> owner) & 1U) != 0;
@@ -48,28 +54,14 @@ Joiner::Joiner(const SearchContext& context, const Evaluator& evaluator, const E
   z_groups_.resize(z_copies_.size());
 }
 
-Score Joiner::score(double energy, double weights, double cycles) const {
-  const auto value = [&](Objective objective) {
-    switch (objective) {
-      case Objective::energy:
-        return energy;
-      case Objective::latency:
-        return cycles;
-      case Objective::energy_delay:
-        return energy * cycles;
-      case Objective::off_array_weight_bits:
-        return weights;
-    }
-    return energy;
-  };
-  // Without a second objective ties are broken by what costs nothing to have: less energy.
-  return {value(options_.objectives[0]),
-          value(options_.objectives.size() > 1 ? options_.objectives[1] : Objective::energy)};
+double Joiner::steps_to_cycles(double steps) const {
+  const SearchMachine& m = context_.machine;
+  return std::ceil(steps * static_cast<double>(m.cycles_per_step) / static_cast<double>(m.macs_per_cycle));
 }
 
 double Joiner::cycles(const Load& load, double steps, double used) const {
   const SearchMachine& m = context_.machine;
-  double slowest = std::ceil(steps / static_cast<double>(m.macs_per_cycle));
+  double slowest = steps_to_cycles(steps);
   for (std::size_t l = 0; l < static_cast<std::size_t>(m.levels); ++l) {
     const double instances = l + 1 == static_cast<std::size_t>(m.levels) ? used : 1;
     if (m.read_rate[l] > 0) slowest = std::max(slowest, std::ceil(load.read[l] / (m.read_rate[l] * instances)));
@@ -79,7 +71,7 @@ double Joiner::cycles(const Load& load, double steps, double used) const {
 }
 
 Score Joiner::score(const Load& load, double steps, double used) const {
-  return score(load.energy + context_.macs * context_.machine.mac_energy, load.weights, cycles(load, steps, used));
+  return scorer_(load.energy + context_.macs * context_.machine.mac_energy, load.weights, cycles(load, steps, used));
 }
 
 /// Steps of the node if y and z filled what it leaves of the array.
@@ -90,8 +82,8 @@ double Joiner::least_steps(const Node& node) const {
 }
 
 bool Joiner::improves(const Score& bound) const {
-  if (bound.first < best_.first * (1 - kTolerance)) return true;
-  return bound.first <= best_.first * (1 + kTolerance) && bound.second < best_.second * (1 - kTolerance);
+  // When the last tries are used up, only what could lower the bound matters.
+  return clearly_below(bound, best_) && (!found_ || tries_ < kMostTries || bound < unproved_);
 }
 
 /// Forgets what belongs to another node.
@@ -121,7 +113,7 @@ std::size_t Joiner::variant(const OrderCase& order, std::size_t owner) const {
 void Joiner::spread_sums(const Node& node, std::size_t owner, std::int64_t copies, Load& load) const {
   const lower::Operand& operand = context_.space.einsum.operands[owner];
   if (operand.role != lower::Role::outputs) return;
-  const double skipped = context_.words[owner] * node.delivered[owner][0] * static_cast<double>(copies - 1) *
+  const double skipped = context_.words[owner] * node.most_delivered[owner] * static_cast<double>(copies - 1) *
                          static_cast<double>(std::max(operand.bits, operand.partial_bits));
   const auto last = static_cast<std::size_t>(context_.machine.levels - 1);
   load.read[last] -= skipped;
@@ -145,31 +137,64 @@ const Load& Joiner::floor(const Node& node, const OrderCase& order, Residence re
   return load;
 }
 
+namespace {
+
+Load boundless() {
+  Load load;
+  load.read.fill(kNever);
+  load.written.fill(kNever);
+  load.energy = load.weights = kNever;
+  return load;
+}
+const Load kNothing = boundless();
+
+void lower(Load& into, const Load& with) {
+  for (std::size_t l = 0; l < kSearchLevels; ++l) {
+    into.read[l] = std::min(into.read[l], with.read[l]);
+    into.written[l] = std::min(into.written[l], with.written[l]);
+  }
+  into.energy = std::min(into.energy, with.energy);
+  into.weights = std::min(into.weights, with.weights);
+}
+
+}  // namespace
+
+Score Joiner::root_bound() const {
+  const auto units = static_cast<double>(context_.machine.units());
+  Load all;
+  for (std::size_t o = 0; o < 3; ++o) {
+    const lower::Operand& operand = context_.space.einsum.operands[o];
+    double words = 1;
+    for (const lower::Axis& axis : operand.axes) {
+      std::int64_t longest = 1;
+      for (const lower::AxisTerm& term : axis)
+        longest = std::max(longest, context_.space.einsum.dims[static_cast<std::size_t>(term.dim)]);
+      words *= static_cast<double>(longest);
+    }
+    Crossing once;
+    once.copies = std::min(units, context_.macs / words);
+    once.steps = std::max(1.0, context_.macs / words / units);
+    Load least = kNothing;
+    for (const Residence r : residences_[o])
+      lower(least, flat_load(context_.machine, operand, r, words, context_.macs, once));
+    all = all + least;
+  }
+  return score(all, std::max(1.0, context_.macs / units), units);
+}
+
 Score Joiner::quick_bound(const Node& node) {
   begin(node);
   const double steps = least_steps(node);
   const auto units = static_cast<double>(context_.machine.units());
-  Score best{kNever, kNever};
-  // Least of every figure apart: a bound whatever the residences.
-  const auto lower = [](Load& into, const Load& with) {
-    for (std::size_t l = 0; l < kSearchLevels; ++l) {
-      into.read[l] = std::min(into.read[l], with.read[l]);
-      into.written[l] = std::min(into.written[l], with.written[l]);
-    }
-    into.energy = std::min(into.energy, with.energy);
-    into.weights = std::min(into.weights, with.weights);
-  };
-  Load never;
-  never.read.fill(kNever);
-  never.written.fill(kNever);
-  never.energy = never.weights = kNever;
+  Score best = worst_score(scorer_.count());
   for (const OrderCase& order : order_cases(context_, node)) {
-    Load x = never, y = never, z = never;
+    Load x = kNothing, y = kNothing, z = kNothing;  // the least of every figure apart: a bound whatever the residences
     for (const Residence r : residences_[context_.space.x_owner]) lower(x, x_load(context_, node, order, r));
     for (const Residence r : residences_[context_.space.y_owner]) lower(y, floor(node, order, r, true));
     for (const Residence r : residences_[context_.space.z_owner]) lower(z, floor(node, order, r, false));
     const Score bound = score(x + y + z, steps, units);
-    if (bound.first < best.first || (bound.first == best.first && bound.second < best.second)) best = bound;
+    best = std::min(best, bound);
+    work_ += kLoadWork;
   }
   return best;
 }
@@ -178,14 +203,16 @@ const Joiner::List& Joiner::list(const Node& node, const OrderCase& order, Resid
   Lists& lists = for_y ? y_lists_ : z_lists_;
   const SearchDim* dim = for_y ? context_.y() : context_.z();
   const std::size_t v = variant(order, for_y ? context_.space.y_owner : context_.space.z_owner);
-  List& items = lists.of[v][residence >> 1U];
-  if (lists.made[v][residence >> 1U]) return items;
+  List& list = lists.of[v][residence >> 1U];
+  if (lists.made[v][residence >> 1U]) return list;
   lists.made[v][residence >> 1U] = true;
   const bool shared = for_y ? y_shared_ : z_shared_;
   const std::int64_t left = shared ? context_.machine.units() : context_.machine.units() / node.copies;
   const std::size_t many = dim == nullptr ? 1 : dim->chains.size();
   unsorted_.clear();
   ranks_.clear();
+  list.least = {kNever, kNever};
+  work_ += kLoadWork * static_cast<std::int64_t>(many);
   for (std::size_t i = 0; i < many; ++i) {
     Item item;
     item.chain = dim == nullptr ? &kUnit : &dim->chains[i];
@@ -200,31 +227,51 @@ const Joiner::List& Joiner::list(const Node& node, const OrderCase& order, Resid
     const Load& load = item.load;
     ranks_.push_back({by_weights_ ? load.weights : load.energy, by_weights_ ? load.energy : load.weights,
                       static_cast<int>(unsorted_.size())});
+    list.least = {std::min(list.least.energy, load.energy), std::min(list.least.weights, load.weights)};
     unsorted_.push_back(item);
   }
   std::sort(ranks_.begin(), ranks_.end(), [](const Ranked& a, const Ranked& b) {
     if (a.first != b.first) return a.first < b.first;
     return a.second != b.second ? a.second < b.second : a.index < b.index;
   });
-  items.clear();
-  for (const Ranked& rank : ranks_) items.push_back(unsorted_[static_cast<std::size_t>(rank.index)]);
-  return items;
+  remembered_ -= list.items.size();
+  list.items.clear();
+  list.items.reserve(ranks_.size());
+  for (const Ranked& rank : ranks_) list.items.push_back(unsorted_[static_cast<std::size_t>(rank.index)]);
+  remembered_ += list.items.size();
+  return list;
 }
 
-bool Joiner::fits(const Node& node, const std::array<Residence, 3>& residence, const Chain& y, const Chain& z) const {
-  for (std::size_t l = 1; l < static_cast<std::size_t>(context_.machine.levels); ++l) {
+/// Forgets all lists when they take too much memory.
+void Joiner::make_room() {
+  if (remembered_ <= kMostRemembered) return;
+  for (Lists* lists : {&y_lists_, &z_lists_}) {
+    lists->made = {};
+    for (auto& by_residence : lists->of) {
+      for (List& list : by_residence) list = {};
+    }
+  }
+  remembered_ = 0;
+}
+
+bool Joiner::fits(const Node& node, const std::array<Residence, 3>& residence, const Chain& y, const Chain& z,
+                  unsigned wide) const {
+  for (std::size_t l = 0; l < static_cast<std::size_t>(context_.machine.levels); ++l) {
     double bits = 0;
     for (std::size_t o = 0; o < 3; ++o) {
-      if (((residence[o] >> l) & 1U) == 0) continue;
-      bits += static_cast<double>(context_.space.einsum.operands[o].bits) * node.tile[o][l] *
-              (o != context_.space.y_owner ? y.held[l] : 1.0) * (o != context_.space.z_owner ? z.held[l] : 1.0);
+      if (l > 0 && ((residence[o] >> l) & 1U) == 0) continue;
+      const lower::Operand& operand = context_.space.einsum.operands[o];
+      const bool sums = operand.role == lower::Role::outputs && ((wide >> l) & 1U) != 0;
+      bits += static_cast<double>(sums ? std::max(operand.bits, operand.partial_bits) : operand.bits) *
+              node.tile[o][l] * (o != context_.space.y_owner ? y.held[l] : 1.0) *
+              (o != context_.space.z_owner ? z.held[l] : 1.0);
     }
     if (bits > context_.machine.capacity[l]) return false;
   }
   return true;
 }
 
-void Joiner::open(const Node& node) {
+void Joiner::open(const Node& node, const Score& least) {
   seen_.clear();
   begin(node);
   const SearchSpace& space = context_.space;
@@ -240,8 +287,13 @@ void Joiner::open(const Node& node) {
         const Load& y = floor(node, order, ry, true);
         for (const Residence rz : residences_[space.z_owner]) {
           residence[space.z_owner] = rz;
-          if (!fits(node, residence, kUnit, kUnit)) continue;
+          if (!fits(node, residence, kUnit, kUnit, x.wide)) continue;
+          ++work_;
           if (improves(score(x + y + floor(node, order, rz, false), steps, units))) join(node, order, residence, x);
+          if (exhausted()) {
+            leave_open(least);
+            return;
+          }
         }
       }
     }
@@ -251,83 +303,131 @@ void Joiner::open(const Node& node) {
 namespace {
 
 /// Whether a chain has loops in exactly those of the blocks `asked` that `moves` names.
-bool moves_as_said(const Chain& chain, unsigned moves, unsigned asked, int levels) {
-  for (int b = 0; b + 1 < levels; ++b) {
-    if (((asked >> b) & 1U) != 0 && ((moves >> b) & 1U) != (chain.trips(b, levels) > 1 ? 1U : 0U)) return false;
-  }
-  return true;
-}
+bool moves_as_said(const Chain& chain, unsigned moves, unsigned asked) { return ((chain.moves ^ moves) & asked) == 0; }
 
 /// Whether a chain has no loop in any block of the set.
-bool obeys(const Chain& chain, unsigned still, int levels) {
-  for (int b = 0; still != 0; ++b, still >>= 1U) {
-    if ((still & 1U) != 0 && chain.trips(b, levels) > 1) return false;
-  }
-  return true;
-}
+bool obeys(const Chain& chain, unsigned still) { return (chain.moves & still) == 0; }
 
 }  // namespace
 
-Score Joiner::bound(const Load& x, const Load& y, const Load& z, double time) const {
-  return score(x.energy + y.energy + z.energy + context_.macs * context_.machine.mac_energy,
-               x.weights + y.weights + z.weights, time);
+Score Joiner::bound(const Load& x, const Price& y, const Price& z, double time) const {
+  return scorer_(x.energy + y.energy + z.energy + context_.macs * context_.machine.mac_energy,
+                 x.weights + y.weights + z.weights, time);
 }
 
 /// Groups the chains of z that fit beside the least of y; false when there are none.
 bool Joiner::gather(const Node& node, const OrderCase& order, const std::array<Residence, 3>& residence, const Load& x,
-                    const Item& best_y, const List& zs, double least) {
+                    const Price& least_y, const List& zs, double least) {
   const SearchMachine& m = context_.machine;
-  for (Group& group : z_groups_) group.items.clear();
+  for (Group& group : z_groups_) {
+    group.items.clear();
+    group.least = {kNever, kNever};
+    for (auto& stairs : group.stairs) stairs.clear();
+  }
+  least_z_ = {kNever, kNever};
   bool any = false;
-  for (const Item& z : zs) {
-    if (!by_weights_ && !improves(bound(x, best_y.load, z.load, least))) break;
-    if (node.copies * z.chain->copies > m.units() || !obeys(*z.chain, order.z_still, m.levels)) continue;
-    if (order.z_moves >= 0 &&
-        !moves_as_said(*z.chain, static_cast<unsigned>(order.z_moves), context_.z_blocks(), m.levels))
+  for (const Item& z : zs.items) {
+    ++work_;
+    if (!improves(bound(x, least_y, from(zs.least, z.load), least))) break;
+    if (node.copies * z.chain->copies > m.units() || !obeys(*z.chain, order.z_still)) continue;
+    if (order.z_moves >= 0 && !moves_as_said(*z.chain, static_cast<unsigned>(order.z_moves), context_.z_blocks()))
       continue;
-    if (!fits(node, residence, kUnit, *z.chain)) continue;
+    if (!fits(node, residence, kUnit, *z.chain, x.wide | z.load.wide)) continue;
     Group& group = z_groups_[static_cast<std::size_t>(z.group)];
     group.least_steps = group.items.empty() ? z.chain->steps : std::min(group.least_steps, z.chain->steps);
+    for (std::size_t l = 1; l < static_cast<std::size_t>(m.levels); ++l) {
+      auto& stairs = group.stairs[l];
+      if (stairs.empty() || z.chain->held[l] < stairs.back().held)
+        stairs.push_back({z.chain->held[l], group.items.size()});
+    }
+    for (Price* price : {&group.least, &least_z_})
+      *price = {std::min(price->energy, z.load.energy), std::min(price->weights, z.load.weights)};
     group.items.push_back(&z);
     any = true;
   }
   return any;
 }
 
+/// No item of the group before this place fits beside y.
+std::size_t Joiner::first_fit(const Node& node, const std::array<Residence, 3>& residence, const Chain& y,
+                              unsigned wide, std::size_t group) const {
+  std::size_t first = 0;
+  for (std::size_t l = 1; l < static_cast<std::size_t>(context_.machine.levels); ++l) {
+    const double capacity = context_.machine.capacity[l];
+    if (!(capacity < kNever)) continue;
+    double fixed = 0;
+    double per_z = 0;
+    for (std::size_t o = 0; o < 3; ++o) {
+      if (((residence[o] >> l) & 1U) == 0) continue;
+      const lower::Operand& operand = context_.space.einsum.operands[o];
+      const bool sums = operand.role == lower::Role::outputs && ((wide >> l) & 1U) != 0;
+      const double bits = static_cast<double>(sums ? std::max(operand.bits, operand.partial_bits) : operand.bits) *
+                          node.tile[o][l] * (o != context_.space.y_owner ? y.held[l] : 1.0);
+      (o != context_.space.z_owner ? per_z : fixed) += bits;
+    }
+    constexpr double kRounding = 1e-12;  // `fits` adds in another order
+    std::size_t at = z_groups_[group].items.size();
+    for (const Group::Stair& stair : z_groups_[group].stairs[l]) {
+      if (fixed + per_z * stair.held > capacity * (1 + kRounding)) continue;
+      at = stair.at;
+      break;
+    }
+    first = std::max(first, at);
+  }
+  return first;
+}
+
 void Joiner::join(const Node& node, const OrderCase& order, const std::array<Residence, 3>& residence, const Load& x) {
   const SearchMachine& m = context_.machine;
+  make_room();
   const List& ys = list(node, order, residence[context_.space.y_owner], true);
   const List& zs = list(node, order, residence[context_.space.z_owner], false);
   const double least = cycles(x, least_steps(node), static_cast<double>(m.units()));
-  if (ys.empty() || zs.empty() || !improves(bound(x, ys[0].load, zs[0].load, least))) return;
-  if (!gather(node, order, residence, x, ys[0], zs, least)) return;
-  const auto time = [&](double steps) {
-    return std::max(least, std::ceil(steps / static_cast<double>(m.macs_per_cycle)));
-  };
-  for (const Item& y : ys) {
-    if (!by_weights_ && !improves(bound(x, y.load, zs[0].load, least))) break;
+  if (ys.items.empty() || zs.items.empty() || !improves(bound(x, ys.least, zs.least, least))) return;
+  if (!gather(node, order, residence, x, ys.least, zs, least)) return;
+  for (const Item& y : ys.items) {
+    ++work_;
+    if (!improves(bound(x, from(ys.least, y.load), least_z_, least))) break;
     const std::int64_t copies_y = node.copies * y.chain->copies;
-    if (copies_y > m.units() || !obeys(*y.chain, order.y_still, m.levels) || !fits(node, residence, *y.chain, kUnit))
+    if (copies_y > m.units() || !obeys(*y.chain, order.y_still) ||
+        !fits(node, residence, *y.chain, kUnit, x.wide | y.load.wide))
       continue;
     for (std::size_t g = 0; g < z_groups_.size() && copies_y * z_copies_[g] <= m.units(); ++g) {
-      const Group& group = z_groups_[g];
-      const std::int64_t copies = copies_y * z_copies_[g];
-      if (group.items.empty()) continue;
-      const double fastest = time(node.steps * y.chain->steps * group.least_steps);
-      if (!improves(bound(x, y.load, group.items[0]->load, fastest)) || !placeable(copies, m.mesh_x, m.mesh_y))
-        continue;
-      for (const Item* z : group.items) {
-        if (!by_weights_ && !improves(bound(x, y.load, z->load, fastest))) break;
-        if (!fits(node, residence, *y.chain, *z->chain)) continue;
-        const Score exact = score(x + y.load + z->load, node.steps * y.chain->steps * z->chain->steps,
-                                  node.used * y.chain->delivered[0] * z->chain->delivered[0]);
-        if (improves(exact)) count({&node, order, residence, &y, z}, exact);
-      }
+      if (!z_groups_[g].items.empty()) join_group({&node, order, residence, &y, nullptr}, x, g, least);
     }
+    if (exhausted()) return;
   }
 }
 
-Mapping Joiner::build(const Leaf& leaf) const {
+/// One chain of y with those of z that have the same number of copies.
+void Joiner::join_group(const Leaf& leaf, const Load& x, std::size_t group, double least) {
+  const SearchMachine& m = context_.machine;
+  const Group& zs = z_groups_[group];
+  const Node& node = *leaf.node;
+  const Chain& y = *leaf.y->chain;
+  const double steps = node.steps * y.steps;
+  const double fastest = std::max(least, steps_to_cycles(steps * zs.least_steps));
+  const Price price{leaf.y->load.energy, leaf.y->load.weights};
+  ++work_;
+  if (!improves(bound(x, price, zs.least, fastest))) return;
+  const std::int64_t copies = node.copies * y.copies * z_copies_[group];
+  bool placed = false;
+  for (std::size_t i = first_fit(node, leaf.residence, y, x.wide | leaf.y->load.wide, group); i < zs.items.size();
+       ++i) {
+    const Item& z = *zs.items[i];
+    ++work_;
+    if (!improves(bound(x, price, from(zs.least, z.load), fastest))) break;
+    if (!fits(node, leaf.residence, y, *z.chain, x.wide | leaf.y->load.wide | z.load.wide)) continue;
+    const bool single = node.single && y.single && z.chain->single;
+    if (single && !placed && !placeable(copies, m.mesh_x, m.mesh_y)) return;  // the others of the group are single too
+    placed = placed || single;
+    const Score exact = score(x + leaf.y->load + z.load, steps * z.chain->steps,
+                              node.used * y.most_delivered * z.chain->most_delivered);
+    if (improves(exact)) count({leaf.node, leaf.order, leaf.residence, leaf.y, &z}, exact);
+  }
+}
+
+std::optional<Mapping> Joiner::build(const Leaf& leaf) const {
   const SearchSpace& space = context_.space;
   const SearchMachine& m = context_.machine;
   Mapping mapping;
@@ -339,6 +439,7 @@ Mapping Joiner::build(const Leaf& leaf) const {
   }
   if (space.y >= 0) chains[static_cast<std::size_t>(space.y)] = leaf.y->chain;
   if (space.z >= 0) chains[static_cast<std::size_t>(space.z)] = leaf.z->chain;
+  if (std::any_of(chains.begin(), chains.end(), [](const Chain* c) { return c->laid == 0; })) return std::nullopt;
   // Of each block the loops its owner does not use stand innermost.
   for (int block = 0; block + 1 < m.levels; ++block) {
     for (const bool innermost : {false, true}) {
@@ -351,17 +452,17 @@ Mapping Joiner::build(const Leaf& leaf) const {
     }
   }
   std::int64_t copies = 1;
-  for (const Chain* chain : chains) copies *= chain->copies;
+  for (const Chain* chain : chains) copies *= chain->laid;
   std::int64_t across = std::min(copies, m.mesh_x);
-  while (copies % across != 0 || copies / across > m.mesh_y) --across;
+  while (across > 0 && (copies % across != 0 || copies / across > m.mesh_y)) --across;
+  if (across == 0) return std::nullopt;
   LevelNest& above = mapping.levels[static_cast<std::size_t>(m.levels - 2)];
   LevelNest& registers = mapping.levels.back();
   for (std::size_t d = 0; d < space.dims.size(); ++d) {
-    const std::int64_t x = std::gcd(chains[d]->copies, across);
+    const std::int64_t x = std::gcd(chains[d]->laid, across);
     across /= x;
     if (x > 1) above.loops.push_back({static_cast<int>(d), x, LoopKind::spatial_x});
-    if (chains[d]->copies / x > 1)
-      above.loops.push_back({static_cast<int>(d), chains[d]->copies / x, LoopKind::spatial_y});
+    if (chains[d]->laid / x > 1) above.loops.push_back({static_cast<int>(d), chains[d]->laid / x, LoopKind::spatial_y});
     const std::int64_t within = chains[d]->extent[static_cast<std::size_t>(m.levels - 1)];
     if (within > 1) registers.loops.push_back({static_cast<int>(d), within});
   }
@@ -372,9 +473,16 @@ Mapping Joiner::build(const Leaf& leaf) const {
   return mapping;
 }
 
-void Joiner::count_mapping(const Mapping& mapping) {
+void Joiner::count_mapping(const Mapping& mapping, const Score& bound) {
   ++evaluated_;
-  if (!evaluator_.evaluate(mapping, tally_).ok()) return;  // sums kept wide may be too large for the capacity after all
+  const Verdict verdict = evaluator_.evaluate(mapping, tally_);
+  if (!verdict.ok()) {
+    // Sums kept wide may be too large for the capacity after all; what cannot be counted stays open.
+    if (verdict.fault == Fault::beyond_tile) return;
+    uncounted_ = verdict;
+    leave_open(bound);
+    return;
+  }
   double weights = 0;
   for (std::size_t o = 0; o < 3; ++o) {
     if (context_.space.einsum.operands[o].role != lower::Role::weights) continue;
@@ -383,44 +491,41 @@ void Joiner::count_mapping(const Mapping& mapping) {
     weights += static_cast<double>(tally_.levels[at][o].read_bits);
   }
   const Score reached =
-      score(energy_of(mapping, tally_, 3, rates_), weights, static_cast<double>(tally_.cycles_overlapped));
-  if (found_ && !improves(reached)) return;
+      scorer_(energy_of(mapping, tally_, 3, rates_), weights, static_cast<double>(tally_.cycles_overlapped));
+  if (found_ && !clearly_below(reached, best_)) return;
   found_ = true;
   best_ = reached;
   mapping_ = mapping;
 }
 
 void Joiner::count(const Leaf& leaf, const Score& bound) {
-  if (exhausted()) {
-    unproved_ = std::min(unproved_, bound.first);
-    return;
+  if (exhausted()) return leave_open(bound);
+  std::optional<Mapping> mapping = build(leaf);
+  if (!leaf.node->single || !leaf.y->chain->single || !leaf.z->chain->single) {
+    if (!(bound < unproved_)) ++tries_;
+    leave_open(bound);
   }
-  Mapping mapping = build(leaf);
-  if (!context_.space.slides) {
-    count_mapping(mapping);
-    return;
-  }
+  work_ += kCountWork;
+  if (!mapping) return;
+  if (!context_.space.slides) return count_mapping(*mapping, bound);
   std::vector<int> key{leaf.y->index, leaf.z->index};
   for (const Residence r : leaf.residence) key.push_back(static_cast<int>(r));
   if (!seen_.insert(key).second) return;
-  auto& loops = mapping.levels[static_cast<std::size_t>(context_.machine.levels - 2)].loops;
+  auto& loops = mapping->levels[static_cast<std::size_t>(context_.machine.levels - 2)].loops;
   const auto from = std::stable_partition(loops.begin(), loops.end(),
                                           [](const Loop& loop) { return loop.kind == LoopKind::temporal; });
   const std::vector<Loop> spatial(from, loops.end());
   loops.erase(from, loops.end());
-  count_orders(mapping, spatial, 0, bound);
+  count_orders(*mapping, spatial, 0, bound);
 }
 
 /// Every order of every block from `block` inward.
 void Joiner::count_orders(Mapping& mapping, const std::vector<Loop>& spatial, int block, const Score& bound) {
   if (block + 1 == context_.machine.levels) {
-    if (exhausted()) {
-      unproved_ = std::min(unproved_, bound.first);
-      return;
-    }
+    if (exhausted()) return leave_open(bound);
     LevelNest& last = mapping.levels[static_cast<std::size_t>(block - 1)];
     last.loops.insert(last.loops.end(), spatial.begin(), spatial.end());
-    count_mapping(mapping);
+    count_mapping(mapping, bound);
     last.loops.resize(last.loops.size() - spatial.size());
     return;
   }

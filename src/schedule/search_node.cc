@@ -79,19 +79,19 @@ void add_dim(const SearchContext& context, const SearchDim& dim, const Chain& c,
   const int levels = context.machine.levels;
   node.copies *= c.copies;
   node.steps *= c.steps;
-  node.used *= c.delivered[0];
+  node.used *= c.most_delivered;
+  node.single = node.single && c.single;
   for (std::size_t o = 0; o < 3; ++o) {
     if (((dim.relevant >> o) & 1U) != 0) {
-      for (int b = 0; b + 1 < levels; ++b) {
-        if (c.trips(b, levels) > 1) node.still_for[o] &= ~(1U << b);
-      }
+      node.still_for[o] &= ~static_cast<unsigned>(c.moves);
       if (dim.window && context.space.slides && o == context.space.y_owner) continue;
       for (std::size_t l = 0; l < static_cast<std::size_t>(levels); ++l) {
-        node.tile[o][l] *= static_cast<double>(std::min(c.extent[l], dim.size));
+        node.tile[o][l] *= c.held[l];
       }
       continue;
     }
     node.unused_steps[o] *= c.steps;
+    node.most_delivered[o] *= c.most_delivered;
     for (std::size_t l = 0; l < static_cast<std::size_t>(levels); ++l) {
       node.visits[o][l] *= c.visits[l];
       node.delivered[o][l] *= c.delivered[l];
@@ -119,6 +119,8 @@ bool placeable(std::int64_t copies, std::int64_t mesh_x, std::int64_t mesh_y) {
 }
 
 bool make_node(SearchContext& context, std::vector<int> chain, Node& node) {
+  constexpr std::size_t kMostSweeps = 300'000;  // remembered; nodes point into them only while they are looked at
+  if (context.sweeps.size() > kMostSweeps) context.sweeps.clear();
   const SearchSpace& space = context.space;
   node = {};
   node.chain = std::move(chain);
@@ -135,7 +137,7 @@ bool make_node(SearchContext& context, std::vector<int> chain, Node& node) {
     add_dim(context, dim, c, node);
   }
   if (!space.slides) return true;
-  if (!placeable(node.copies, context.machine.mesh_x, context.machine.mesh_y)) return false;
+  if (node.single && !placeable(node.copies, context.machine.mesh_x, context.machine.mesh_y)) return false;
   const Projection& projection = context.projections[space.y_owner];
   for (std::size_t l = 0; l < static_cast<std::size_t>(context.machine.levels); ++l) {
     Sizes extent = ones();
@@ -195,7 +197,8 @@ Crossing cross(const SearchContext& context, const Node& node, const OrderCase& 
     c.into[static_cast<std::size_t>(l)] = node.visits[operand][at] * unused.visits[at];
     c.delivered = node.delivered[operand][at] * unused.delivered[at];
   }
-  c.copies = node.delivered[operand][0] * unused.delivered[0];
+  c.copies = node.most_delivered[operand] * unused.most_delivered;
+  c.spread = node.delivered[operand][0] * unused.delivered[0] > 1;
   c.steps = node.unused_steps[operand] * unused.steps;
   return c;
 }

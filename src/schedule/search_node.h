@@ -25,13 +25,15 @@ struct OrderCase {
 /// Constants of a node. Arrays by operand hold products over the enumerated dimensions.
 struct Node {
   std::vector<int> chain;               ///< index into SearchDim::chains, per enumerated dimension
-  std::int64_t copies = 1;              ///< product of the spatial factors
+  std::int64_t copies = 1;              ///< product of the spatial factors, at least
+  bool single = true;                   ///< every chain is one, not a class
   double steps = 1;                     ///< of the first copy
   double used = 1;                      ///< copies that ever work
   std::array<unsigned, 3> still_for{};  ///< bit b: no loop in block b over a dimension the operand uses
   std::array<PerLevel, 3> visits;       ///< of the dimensions the operand does not use
   std::array<PerLevel, 3> delivered;
   std::array<double, 3> unused_steps{1, 1, 1};
+  std::array<double, 3> most_delivered{1, 1, 1};
   std::array<PerLevel, 3> tile;  ///< words of a tile by level, y and z apart
   // The sliding operand only:
   double flat = 1;                    ///< product of its flat enumerated dimensions

@@ -10,30 +10,13 @@
 namespace plumbline::schedule {
 namespace {
 
+/// Nodes of a search at most, and chains of one dimension that are never too many.
+constexpr double kMostNodes = 4e6;
+constexpr std::size_t kFewestChains = 8;
+/// Chains of a dimension in a sample.
+constexpr std::size_t kMostSampled = 1500;
+
 Diagnostic unsupported(std::string message) { return make_error("unsupported", Span{}, std::move(message)); }
-
-std::vector<std::int64_t> divisors(std::int64_t n) {
-  std::vector<std::int64_t> small, large;
-  for (std::int64_t f = 1; f <= n / f; ++f) {
-    if (n % f != 0) continue;
-    small.push_back(f);
-    if (f != n / f) large.push_back(n / f);
-  }
-  small.insert(small.end(), large.rbegin(), large.rend());
-  return small;
-}
-
-/// The least tile for every number of passes over `n`: about 2·√n of them.
-std::vector<std::int64_t> distinct_passes(std::int64_t n) {
-  std::vector<std::int64_t> tiles;
-  for (std::int64_t tile = 1; tile <= n;) {
-    tiles.push_back(tile);
-    const std::int64_t count = (n + tile - 1) / tile;
-    if (count == 1) break;
-    tile = (n + count - 2) / (count - 1);  // the least tile with fewer passes
-  }
-  return tiles;
-}
 
 bool limited(const SearchOptions& options, int dim) {
   return std::any_of(options.factors.begin(), options.factors.end(),
@@ -68,121 +51,29 @@ SearchDim describe(const lower::Einsum& einsum, int dim) {
   return out;
 }
 
-/// Whether a chain meets every limit on one dimension.
-bool allowed(const Chain& c, int dim, const SearchOptions& options, int levels) {
+/// The chains of one dimension; `most` of them unless they are few anyway.
+void fill_chains(const lower::Einsum& einsum, const SearchOptions& options, bool imperfect, int levels,
+                 std::int64_t units, std::size_t most, bool classes_allowed, bool sample, SearchDim& dim) {
+  ChainRules rules;
+  rules.levels = levels;
+  rules.units = units;
   for (const FactorBound& limit : options.factors) {
-    if (limit.dim != dim) continue;
-    std::int64_t factor = 1;
-    if (limit.spatial) {
-      factor = limit.level == levels - 2 ? c.copies : 1;
-    } else {
-      factor =
-          limit.level == levels - 1 ? c.extent[static_cast<std::size_t>(limit.level)] : c.trips(limit.level, levels);
-    }
-    if (factor < limit.fewest || factor > limit.most) return false;
+    if (limit.dim == dim.parts[0]) rules.limits.push_back(limit);
   }
-  return true;
+  rules.imperfect = imperfect;
+  rules.one_register = options.one_register;
+  // A dimension every operand uses separates the problem into parts that share nothing. Its loops may as well stand
+  // outermost: inside they only make tiles larger.
+  rules.apart = dim.relevant == 7 && !dim.window && rules.limits.empty();
+  std::vector<std::int64_t> parts;
+  for (const int part : dim.parts) parts.push_back(einsum.dims[static_cast<std::size_t>(part)]);
+  if (sample) {
+    sample_chains(parts, rules, most, dim.chains);
+    dim.list = ChainList::sample;
+    return;
+  }
+  dim.list = make_chains(parts, rules, most, classes_allowed, dim.chains);
 }
-
-std::int64_t passes(std::int64_t size, std::int64_t tile) { return (size + tile - 1) / tile; }
-
-/// Sums over the passes of a finished chain.
-void measure(Chain& c, std::int64_t size, int levels) {
-  const auto last = static_cast<std::size_t>(levels - 1);
-  const std::int64_t registers = c.extent[last];
-  c.visits[last] = static_cast<double>(passes(size, c.array));
-  c.delivered[last] = static_cast<double>(passes(size, registers));
-  for (std::size_t l = 0; l < last; ++l) {
-    const std::int64_t tile = c.extent[l];
-    const std::int64_t whole = size / tile;
-    const std::int64_t rest = size % tile;
-    c.visits[l] = static_cast<double>(passes(size, tile));
-    c.delivered[l] = static_cast<double>(whole * std::min(c.copies, passes(tile, registers)) +
-                                         (rest == 0 ? 0 : std::min(c.copies, passes(rest, registers))));
-  }
-  for (std::size_t l = 0; l <= last; ++l) c.held[l] = static_cast<double>(std::min(c.extent[l], size));
-  const std::int64_t full = (size - 1) / c.array;
-  c.steps = static_cast<double>(full * registers + std::min(registers, size - full * c.array));
-}
-
-/// A dimension with more chains than this cannot be searched in any sensible time.
-constexpr std::size_t kMostChains = 300'000;
-
-/// Perfect chains, or of the imperfect ones the least that reach a given number of passes at every level: any other
-/// chain holds as much, moves as much and uses as many copies as one of these.
-class ChainMaker {
- public:
-  ChainMaker(const lower::Einsum& einsum, SearchDim& dim, std::int64_t units, const SearchOptions& options, int levels)
-      : dim_(dim), units_(units), options_(options), levels_(levels) {
-    // Of a merged dimension the divisors are products of its parts' divisors.
-    for (const int part : dim.parts) {
-      std::vector<std::int64_t> next;
-      for (const std::int64_t f : divisors(einsum.dims[static_cast<std::size_t>(part)])) {
-        for (const std::int64_t g : divisors_) next.push_back(f * g);
-      }
-      std::sort(next.begin(), next.end());
-      next.erase(std::unique(next.begin(), next.end()), next.end());
-      divisors_ = std::move(next);
-    }
-  }
-
-  /// False when there are too many.
-  bool run() {
-    // A dimension every operand uses separates the problem into parts that share nothing. Its loops may as well stand
-    // outermost: inside they only make tiles larger.
-    const bool apart = dim_.relevant == 7 && !dim_.window && !limited(options_, dim_.parts[0]);
-    if (options_.imperfect && dim_.size > kLargestImperfect) return false;
-    for (const std::int64_t registers : tiles_of(dim_.size)) {
-      if ((apart || options_.one_register) && registers > 1) break;
-      for (const std::int64_t copies : tiles_of(passes(dim_.size, registers))) {
-        if (copies > units_) break;
-        Chain chain;
-        chain.extent[static_cast<std::size_t>(levels_ - 1)] = registers;
-        chain.copies = copies;
-        chain.array = registers * copies;
-        if (!extend(chain, levels_ - 2, chain.array, apart)) return false;
-      }
-    }
-    return true;
-  }
-
- private:
-  /// The number of distinct tiles grows with the square root of the size, and chains nest three of them.
-  static constexpr std::int64_t kLargestImperfect = std::int64_t{1} << 20;
-
-  [[nodiscard]] std::vector<std::int64_t> tiles_of(std::int64_t n) const {
-    if (options_.imperfect) return distinct_passes(n);
-    std::vector<std::int64_t> factors;
-    for (const std::int64_t f : divisors_) {
-      if (f > n) break;
-      if (n % f == 0) factors.push_back(f);
-    }
-    return factors;
-  }
-
-  /// The levels outside the array, the innermost first; `inner` is the extent of the tile below.
-  bool extend(Chain& chain, int level, std::int64_t inner, bool apart) {
-    if (level == 0) {
-      chain.extent[0] = std::max(dim_.size, inner);
-      measure(chain, dim_.size, levels_);
-      chain.extent[0] = dim_.size;
-      if (allowed(chain, dim_.parts[0], options_, levels_)) dim_.chains.push_back(chain);
-      return dim_.chains.size() <= kMostChains;
-    }
-    for (const std::int64_t trips : tiles_of(passes(dim_.size, inner))) {
-      if (apart && trips > 1) break;
-      chain.extent[static_cast<std::size_t>(level)] = trips * inner;
-      if (!extend(chain, level - 1, trips * inner, apart)) return false;
-    }
-    return true;
-  }
-
-  SearchDim& dim_;
-  std::int64_t units_;
-  const SearchOptions& options_;
-  int levels_;
-  std::vector<std::int64_t> divisors_{1};
-};
 
 /// The kernel over merged dimensions: flat axes in the order of the dimensions, then the windows.
 lower::Einsum merged_einsum(const lower::Einsum& einsum, const std::vector<SearchDim>& dims) {
@@ -267,8 +158,8 @@ void find_mirror(SearchSpace& space, const SearchOptions& options) {
   for (std::size_t t = 0; t < 2; ++t) {
     const SearchDim& a = space.dims[static_cast<std::size_t>(windows[0][t].dim)];
     const SearchDim& b = space.dims[static_cast<std::size_t>(windows[1][t].dim)];
-    const bool alike =
-        a.size == b.size && a.relevant == b.relevant && windows[0][t].coefficient == windows[1][t].coefficient;
+    const bool alike = a.size == b.size && a.relevant == b.relevant && a.chains.size() == b.chains.size() &&
+                       windows[0][t].coefficient == windows[1][t].coefficient;
     if (!alike || limited(options, a.parts[0]) || limited(options, b.parts[0])) {
       space.mirror.clear();
       return;
@@ -281,17 +172,30 @@ void find_mirror(SearchSpace& space, const SearchOptions& options) {
   }
 }
 
-}  // namespace
-
-std::int64_t Chain::trips(int block, int levels) const {
-  const auto b = static_cast<std::size_t>(block);
-  if (block + 1 == levels) return extent[b];
-  const std::int64_t inner = block + 2 == levels ? array : extent[b + 1];
-  return passes(extent[b], inner);
+/// Nodes are listed in memory. Where the enumerated dimensions make more, the one with most chains gets fewer.
+void limit_nodes(const lower::Einsum& einsum, const SearchOptions& options, int levels, std::int64_t units, bool sample,
+                 SearchSpace& space) {
+  for (;;) {
+    double nodes = 1;
+    SearchDim* largest = nullptr;
+    for (const int d : space.enumerated) {
+      SearchDim& dim = space.dims[static_cast<std::size_t>(d)];
+      nodes *= static_cast<double>(dim.chains.size());
+      if (largest == nullptr || dim.chains.size() > largest->chains.size()) largest = &dim;
+    }
+    if (nodes <= kMostNodes || largest->chains.size() <= kFewestChains) return;
+    SearchDim fewer = *largest;
+    fill_chains(einsum, options, !space.perfect, levels, units, largest->chains.size() / 2, !space.slides, sample,
+                fewer);
+    if (fewer.chains.empty() || fewer.chains.size() >= largest->chains.size()) return;
+    *largest = std::move(fewer);
+  }
 }
 
+}  // namespace
+
 Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchOptions& options, int levels,
-                                      std::int64_t units) {
+                                      std::int64_t units, bool sample) {
   if (einsum.operands.size() != 3)
     return unsupported(fmt::format("searching a kernel of {} operands", einsum.operands.size()));
   SearchSpace space;
@@ -310,14 +214,12 @@ Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchO
     }
   }
   if (space.dims.empty()) space.dims.push_back(describe(einsum, 0));  // a kernel of one multiply-accumulate
+  const bool windows = std::any_of(space.dims.begin(), space.dims.end(), [](const SearchDim& d) { return d.window; });
+  // Imperfect factors of a window are not searched: perfect ones are tried, and the bound is compulsory traffic.
+  space.perfect = !options.imperfect || windows;
   for (SearchDim& dim : space.dims) {
-    if (options.imperfect && dim.window) return unsupported("imperfect factors of a sliding window");
-    if (!ChainMaker(einsum, dim, units, options, levels).run()) {
-      return make_error("too-large", Span{},
-                        fmt::format("more than {} ways to factor dimension '{}' of {}", kMostChains,
-                                    einsum.dim_names[static_cast<std::size_t>(dim.parts[0])], dim.size),
-                        "limit its factors");
-    }
+    fill_chains(einsum, options, !space.perfect, levels, units, sample ? kMostSampled : kMostChains, !windows, sample,
+                dim);
     if (dim.chains.empty()) {
       return make_error("does-not-fit", Span{},
                         fmt::format("no factors of {} meet the limits on '{}'", dim.size,
@@ -333,7 +235,10 @@ Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchO
     }
   }
   PL_TRY_STATUS(choose_roles(space));
+  limit_nodes(einsum, options, levels, units, sample, space);
   find_mirror(space, options);
+  space.sampled = options.imperfect && windows;
+  for (const SearchDim& dim : space.dims) space.sampled = space.sampled || dim.list == ChainList::sample;
   return space;
 }
 

@@ -357,8 +357,7 @@ TEST(Search, says_why_nothing_fits) {
   options.must_keep = {0, 1, 0};
   const auto small = search_mapping(p.einsum, p.hierarchy, p.rates, options);
   ASSERT_FALSE(small.ok());
-  EXPECT_EQ(small.errors()[0].message,
-            "level 'level1' is to keep operands of which one element each takes 8 bits, and holds 7");
+  EXPECT_EQ(small.errors()[0].message, "level 'level1' is to keep weights, which needs at least 8 bits, and holds 7");
   options.must_bypass = {0, 1, 0};
   const auto both = search_mapping(p.einsum, p.hierarchy, p.rates, options);
   ASSERT_FALSE(both.ok());
@@ -374,7 +373,7 @@ TEST(Search, says_why_nothing_fits) {
   EXPECT_EQ(search_mapping(p.einsum, p.hierarchy, p.rates, {}).errors()[0].kind, "bad-value");
 }
 
-TEST(Search, takes_primes_and_large_dimensions_or_says_no) {
+TEST(Search, takes_primes_and_large_dimensions) {
   Problem p;
   RandomStream random(10, "search-large");
   p.hierarchy = random_hierarchy(random, 3);
@@ -390,7 +389,10 @@ TEST(Search, takes_primes_and_large_dimensions_or_says_no) {
   }
   SearchOptions options;
   options.imperfect = true;
-  EXPECT_EQ(search_mapping(p.einsum, p.hierarchy, p.rates, options).errors()[0].kind, "too-large");
+  const auto ragged = search_mapping(p.einsum, p.hierarchy, p.rates, options);
+  ASSERT_TRUE(ragged.ok()) << render(ragged.errors());
+  EXPECT_LT(ragged->certificate.gap, 0.5);
+  EXPECT_LE(ragged->certificate.lower_bound, ragged->certificate.best);
 }
 
 TEST(Search, agrees_with_brute_force_over_four_levels) {
