@@ -149,6 +149,17 @@ void pack_b(MatmulPlan& plan, std::int64_t panel) {
   for (std::size_t i = 0; i < out.size(); ++i) exponents[i] = packed_exponent(out[i], least);
 }
 
+/// Nonzero values of a packed panel, by k.
+template <int kLanes>
+void count_nonzero(const Buffer<float>& panels, std::int64_t panel, std::int64_t depth, Buffer<std::int16_t>& counts) {
+  if (counts.empty()) return;
+  const float* from = panels.data() + panel * depth * kLanes;
+  std::int16_t* const to = counts.data() + panel * depth;
+  for (std::int64_t k = 0; k < depth; ++k, from += kLanes) {
+    to[k] = static_cast<std::int16_t>(kLanes - std::count(from, from + kLanes, 0.0F));
+  }
+}
+
 /// Packs both operands, each panel by one thread, and marks rows and columns that hold a special value.
 void pack_all(MatmulPlan& plan, const Scans& scans, unsigned threads) {
   const MatmulOperands& operands = plan.operands;
@@ -159,6 +170,10 @@ void pack_all(MatmulPlan& plan, const Scans& scans, unsigned threads) {
   if (plan.kernel == InnerKernel::tensor_core) {
     plan.a_exponents = Buffer<std::int32_t>(plan.a_panels.size());
     plan.b_exponents = Buffer<std::int16_t>(plan.b_panels.size());
+    if (plan.observe) {
+      plan.a_nonzero = Buffer<std::int16_t>(static_cast<std::size_t>(row_panels * operands.k));
+      plan.b_nonzero = Buffer<std::int16_t>(static_cast<std::size_t>(column_panels * operands.k));
+    }
   }
   if (scans.a.has_special) plan.row_special.assign(static_cast<std::size_t>(operands.m), 0);
   if (scans.b.has_special) plan.column_special.assign(static_cast<std::size_t>(operands.n), 0);
@@ -166,8 +181,10 @@ void pack_all(MatmulPlan& plan, const Scans& scans, unsigned threads) {
     const auto panel = static_cast<std::int64_t>(job);
     if (panel < row_panels) {
       pack_a(plan, panel);
+      count_nonzero<kPanelRows>(plan.a_panels, panel, operands.k, plan.a_nonzero);
     } else {
       pack_b(plan, panel - row_panels);
+      count_nonzero<kPanelColumns>(plan.b_panels, panel - row_panels, operands.k, plan.b_nonzero);
     }
   });
 }
@@ -418,6 +435,8 @@ Result<MatmulProduct> matmul(const MatmulOperands& operands, const Accumulation&
                   .b_panels = {},
                   .a_exponents = {},
                   .b_exponents = {},
+                  .a_nonzero = {},
+                  .b_nonzero = {},
                   .row_special = {},
                   .column_special = {}};
   for (const Blocking& blocking : accumulation.blockings) {
@@ -425,7 +444,8 @@ Result<MatmulProduct> matmul(const MatmulOperands& operands, const Accumulation&
     plan.narrow_joins.push_back(is_plain(blocking.into, "binary32") ? NarrowRegister::binary32 : NarrowRegister::none);
   }
   if (plan.kernel == InnerKernel::tensor_core) {
-    plan.core = make_core_parameters(accumulation.core, operands.a_format, operands.b_format);
+    plan.core = make_core_parameters(accumulation.core, operands.a_format, operands.b_format,
+                                     scans.a.min_last_bit + scans.b.min_last_bit);
   }
   set_observation(options.observe, plan);
   pack_all(plan, scans, options.threads);

@@ -70,7 +70,9 @@ struct MatmulPlan {
   Buffer<float> b_panels;  ///< [column panel][k][kPanelColumns]
   Buffer<std::int32_t> a_exponents;
   Buffer<std::int16_t> b_exponents;
-  std::vector<char> row_special;  ///< whether a row of a, a column of b holds a special value; empty: none does
+  Buffer<std::int16_t> a_nonzero;  ///< [row panel][k]: nonzero values of the panel; observed tensor cores only
+  Buffer<std::int16_t> b_nonzero;  ///< [column panel][k]
+  std::vector<char> row_special;   ///< whether a row of a, a column of b holds a special value; empty: none does
   std::vector<char> column_special;
 };
 

@@ -30,6 +30,10 @@ class TileRun {
     panels_.columns = static_cast<int>(extent.columns);
     panels_.a = plan.a_panels.data() + extent.row * k;
     panels_.b = plan.b_panels.data() + extent.column * k;
+    if (!plan.a_nonzero.empty()) {
+      a_nonzero_ = plan.a_nonzero.data() + extent.row / kPanelRows * k;
+      b_nonzero_ = plan.b_nonzero.data() + extent.column / kPanelColumns * k;
+    }
     if (!plan.a_exponents.empty()) {
       panels_.a_exponents = plan.a_exponents.data() + extent.row * k;
       panels_.b_exponents = plan.b_exponents.data() + extent.column * k;
@@ -176,28 +180,19 @@ class TileRun {
     tile_tensor_core(panels_, plan_.core, first, last, tile, &tally, plan_.observed);
     RegisterTally& reg = (*registers_)[0];
     const std::int64_t block = plan_.accumulation.core.block;
-    std::int64_t zero_operands = 0;  // products with a zero operand, which lose nothing; padding consists of them
+    std::int64_t pairs = 0;  // products of nonzero operands: none in padding
     for (std::int64_t begin = first; begin < last; begin += block) {
       reg.total += extent_.count();
       if (begin / block % plan_.observed.every != 0) continue;
       const std::int64_t end = std::min(last, begin + block);
       reg.observed += extent_.count();
       reg.products += extent_.count() * (end - begin);
-      for (std::int64_t k = begin; k < end; ++k) zero_operands += zero_products(k);
+      for (std::int64_t k = begin; k < end; ++k) pairs += std::int64_t{a_nonzero_[k]} * b_nonzero_[k];
     }
     reg.inexact += static_cast<std::int64_t>(tally.results_inexact);
-    reg.products_to_zero += static_cast<std::int64_t>(tally.products_cut_to_zero) - zero_operands;
-    reg.products_inexact += static_cast<std::int64_t>(tally.terms_cut + tally.products_zero_before) - zero_operands;
+    reg.products_to_zero += pairs - static_cast<std::int64_t>(tally.terms_nonzero + tally.pairs_void);
+    reg.products_inexact += static_cast<std::int64_t>(tally.terms_cut);
     add_exponents(tally.exponents, reg);
-  }
-
-  /// Products of step k, padding included, with a zero operand.
-  [[nodiscard]] std::int64_t zero_products(std::int64_t k) const {
-    const float* const a = panels_.a + k * kPanelRows;
-    const float* const b = panels_.b + k * kPanelColumns;
-    const auto a_nonzero = kPanelRows - std::count(a, a + kPanelRows, 0.0F);
-    const auto b_nonzero = kPanelColumns - std::count(b, b + kPanelColumns, 0.0F);
-    return kTileElements - static_cast<std::int64_t>(a_nonzero * b_nonzero);
   }
 
   void add_sums(const StepTally& tally, std::int64_t steps, RegisterTally& reg) const {
@@ -239,6 +234,8 @@ class TileRun {
   Extent extent_;
   std::vector<RegisterTally>* registers_;
   Panels panels_;
+  const std::int16_t* a_nonzero_ = nullptr;
+  const std::int16_t* b_nonzero_ = nullptr;
   WideStep inner_;
   std::vector<WideStep> joins_;
 };

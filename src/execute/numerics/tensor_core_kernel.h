@@ -16,15 +16,19 @@ struct CoreParameters {
   int least_addend_exponent = -126;  ///< of the output format's normals
   int chunk = 16;                    ///< products whose aligned sum is below 2^31 whatever their values
   bool may_wrap = true;              ///< whether a block's sum can exceed 31 bits at all
+  bool terms_survive = false;        ///< whether no product of nonzero values is zero in binary32, E <= kCalmExponent
 };
-[[nodiscard]] CoreParameters make_core_parameters(const TensorCore& core, const Format& a, const Format& b);
+inline constexpr int kCalmExponent = 64;
+/// `least_bit`: exponent of the last bit any product of the operands' nonzero values has.
+[[nodiscard]] CoreParameters make_core_parameters(const TensorCore& core, const Format& a, const Format& b,
+                                                  int least_bit);
 
-/// What the observed block operations of a tile lost. Padded rows and columns count only among the products that are
-/// zero.
+/// What the observed block operations of a tile lost. Padded rows and columns count nowhere. The products cut to zero
+/// are those of nonzero operands but for terms_nonzero and pairs_void.
 struct BlockTally {
-  std::uint64_t products_cut_to_zero = 0;      ///< products that were zero or were cut to zero
-  std::uint64_t products_zero_before = 0;      ///< of these, zero operands and products below all of binary32
-  std::uint64_t terms_cut = 0;                 ///< other terms, c included, that lost bits when aligned
+  std::uint64_t terms_nonzero = 0;             ///< products of which something was left when aligned
+  std::uint64_t pairs_void = 0;                ///< of nonzero operands, in blocks of infinite or NaN results
+  std::uint64_t terms_cut = 0;                 ///< terms, c included, that lost bits when aligned, all of them included
   std::uint64_t results_inexact = 0;           ///< final roundings that lost bits
   std::array<std::uint64_t, 256> exponents{};  ///< results by binary32 exponent field
 };
