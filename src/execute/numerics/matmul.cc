@@ -160,6 +160,29 @@ void count_nonzero(const Buffer<float>& panels, std::int64_t panel, std::int64_t
   }
 }
 
+/// Whether an operand's last bits leave room for kZeroLastBit and every grid, see kLeastLastBit.
+bool last_bits_fit(const OperandScan& scan) {
+  return scan.min_last_bit >= kLeastLastBit / 2 && scan.max_exponent <= 30;
+}
+
+/// Exponent of the last bit of a normal binary32 value, or the mark of zero. Special values are nobody's concern.
+std::int8_t last_bit(float value) {
+  const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU;
+  if (magnitude == 0) return kZeroLastBit;
+  const int exponent = static_cast<int>(magnitude >> 23U) - 127;
+  return static_cast<std::int8_t>(exponent - 23 + std::countr_zero(magnitude | 0x800000U));
+}
+
+/// Last bits of a packed panel, each `copies` times.
+template <int kLanes>
+void pack_last_bits(const Buffer<float>& panels, std::int64_t panel, std::int64_t depth, int copies,
+                    Buffer<std::int8_t>& bits) {
+  if (bits.empty()) return;
+  const float* const from = panels.data() + panel * depth * kLanes;
+  std::int8_t* to = bits.data() + panel * depth * kLanes * copies;
+  for (std::int64_t i = 0; i < depth * kLanes; ++i) to = std::fill_n(to, copies, last_bit(from[i]));
+}
+
 /// Packs both operands, each panel by one thread, and marks rows and columns that hold a special value.
 void pack_all(MatmulPlan& plan, const Scans& scans, unsigned threads) {
   const MatmulOperands& operands = plan.operands;
@@ -174,6 +197,10 @@ void pack_all(MatmulPlan& plan, const Scans& scans, unsigned threads) {
       plan.a_nonzero = Buffer<std::int16_t>(static_cast<std::size_t>(row_panels * operands.k));
       plan.b_nonzero = Buffer<std::int16_t>(static_cast<std::size_t>(column_panels * operands.k));
     }
+    if (plan.observe && last_bits_fit(scans.a) && last_bits_fit(scans.b)) {
+      plan.a_last = Buffer<std::int8_t>(plan.a_panels.size());
+      plan.b_last = Buffer<std::int8_t>(2 * plan.b_panels.size());
+    }
   }
   if (scans.a.has_special) plan.row_special.assign(static_cast<std::size_t>(operands.m), 0);
   if (scans.b.has_special) plan.column_special.assign(static_cast<std::size_t>(operands.n), 0);
@@ -181,16 +208,18 @@ void pack_all(MatmulPlan& plan, const Scans& scans, unsigned threads) {
     const auto panel = static_cast<std::int64_t>(job);
     if (panel < row_panels) {
       pack_a(plan, panel);
+      pack_last_bits<kPanelRows>(plan.a_panels, panel, operands.k, 1, plan.a_last);
       count_nonzero<kPanelRows>(plan.a_panels, panel, operands.k, plan.a_nonzero);
     } else {
       pack_b(plan, panel - row_panels);
+      pack_last_bits<kPanelColumns>(plan.b_panels, panel - row_panels, operands.k, 2, plan.b_last);
       count_nonzero<kPanelColumns>(plan.b_panels, panel - row_panels, operands.k, plan.b_nonzero);
     }
   });
 }
 
-/// Observed steps by kernel: primes, so that no power-of-two structure along k hides from them. An observed step of a
-/// fast kernel costs as much as some forty plain ones; these keep the whole below 40 % (bench/numerics measures it).
+/// Observed steps by kernel, so that the whole stays within 40 % (bench/numerics measures it): all of them where a
+/// kernel counts while it computes; else primes, so that no power-of-two structure along k hides from them.
 struct AutomaticStride {
   InnerKernel kernel;
   std::int64_t every;
@@ -203,8 +232,10 @@ constexpr AutomaticStride kStrides[] = {
     {InnerKernel::bfloat16_rounded, 127, 381},
     {InnerKernel::wide, 41, 123},
     {InnerKernel::pairwise, 97, 97},
-    {InnerKernel::tensor_core, 7, 91},
+    {InnerKernel::tensor_core, 1, 13},
 };
+/// Tensor cores whose operands are too wide to be counted by their last bits.
+constexpr AutomaticStride kWideOperands = {InnerKernel::tensor_core, 7, 91};
 constexpr std::int64_t kAutomaticJoins = 11;
 
 /// Blocks small enough that every thread has several: a matter of speed, never of bits.
@@ -219,9 +250,10 @@ BlockShape choose_block(const MatmulOperands& operands, unsigned threads) {
   return shape;
 }
 
-void set_observation(const Observation& observe, MatmulPlan& plan) {
+void set_observation(const Observation& observe, const Scans& scans, MatmulPlan& plan) {
   plan.observe = observe.every != 0;
-  const AutomaticStride& stride = kStrides[static_cast<int>(plan.kernel)];
+  const bool wide = plan.kernel == InnerKernel::tensor_core && !(last_bits_fit(scans.a) && last_bits_fit(scans.b));
+  const AutomaticStride& stride = wide ? kWideOperands : kStrides[static_cast<int>(plan.kernel)];
   PL_CHECK(stride.kernel == plan.kernel);
   plan.observed.every = observe.every == kAutomatic ? stride.every : std::max<std::int64_t>(1, observe.every);
   plan.observed_joins = observe.every == kAutomatic ? kAutomaticJoins : plan.observed.every;
@@ -437,6 +469,8 @@ Result<MatmulProduct> matmul(const MatmulOperands& operands, const Accumulation&
                   .b_exponents = {},
                   .a_nonzero = {},
                   .b_nonzero = {},
+                  .a_last = {},
+                  .b_last = {},
                   .row_special = {},
                   .column_special = {}};
   for (const Blocking& blocking : accumulation.blockings) {
@@ -444,10 +478,9 @@ Result<MatmulProduct> matmul(const MatmulOperands& operands, const Accumulation&
     plan.narrow_joins.push_back(is_plain(blocking.into, "binary32") ? NarrowRegister::binary32 : NarrowRegister::none);
   }
   if (plan.kernel == InnerKernel::tensor_core) {
-    plan.core = make_core_parameters(accumulation.core, operands.a_format, operands.b_format,
-                                     scans.a.min_last_bit + scans.b.min_last_bit);
+    plan.core = make_core_parameters(accumulation.core, operands.a_format, operands.b_format);
   }
-  set_observation(options.observe, plan);
+  set_observation(options.observe, scans, plan);
   pack_all(plan, scans, options.threads);
 
   MatmulProduct product;

@@ -19,6 +19,8 @@ struct Panels {
   const float* b = nullptr;
   const std::int32_t* a_exponents = nullptr;  ///< [k][row], the 16-bit exponent twice; tensor cores only
   const std::int16_t* b_exponents = nullptr;  ///< [k][column]; tensor cores only
+  const std::int8_t* a_last = nullptr;        ///< [k][row]: exponent of the last bit, see kZeroLastBit; null: too wide
+  const std::int8_t* b_last = nullptr;        ///< [k][column], each twice: two rows are counted in turn
   int rows = kPanelRows;                      ///< of the matrix, the rest is padding
   int columns = kPanelColumns;
 };
@@ -27,6 +29,11 @@ struct Panels {
 /// sum with a special lies far above every finite sum, even with a zero, and a sum with a zero far below.
 inline constexpr std::int16_t kZeroExponent = -4096;
 inline constexpr std::int16_t kSpecialExponent = 12000;
+
+/// Exponents of the last bits of operands as bytes, where those of all products lie in [kLeastLastBit, 0]; zeros hold a
+/// mark that no grid below kCalmExponent reaches, even with the least of the others added.
+inline constexpr std::int8_t kZeroLastBit = 127;
+inline constexpr int kLeastLastBit = -60;
 
 /// A register's rounding in the kernels' terms.
 struct RoundingGrid {

@@ -72,7 +72,9 @@ struct MatmulPlan {
   Buffer<std::int16_t> b_exponents;
   Buffer<std::int16_t> a_nonzero;  ///< [row panel][k]: nonzero values of the panel; observed tensor cores only
   Buffer<std::int16_t> b_nonzero;  ///< [column panel][k]
-  std::vector<char> row_special;   ///< whether a row of a, a column of b holds a special value; empty: none does
+  Buffer<std::int8_t> a_last;      ///< see Panels; observed tensor cores with narrow operands only
+  Buffer<std::int8_t> b_last;
+  std::vector<char> row_special;  ///< whether a row of a, a column of b holds a special value; empty: none does
   std::vector<char> column_special;
 };
 

@@ -34,6 +34,10 @@ class TileRun {
       a_nonzero_ = plan.a_nonzero.data() + extent.row / kPanelRows * k;
       b_nonzero_ = plan.b_nonzero.data() + extent.column / kPanelColumns * k;
     }
+    if (!plan.a_last.empty()) {
+      panels_.a_last = plan.a_last.data() + extent.row * k;
+      panels_.b_last = plan.b_last.data() + 2 * extent.column * k;
+    }
     if (!plan.a_exponents.empty()) {
       panels_.a_exponents = plan.a_exponents.data() + extent.row * k;
       panels_.b_exponents = plan.b_exponents.data() + extent.column * k;

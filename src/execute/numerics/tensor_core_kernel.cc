@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 // The targets are chosen before Highway is seen.
 // clang-format off
@@ -93,24 +94,48 @@ HWY_INLINE auto truncate_to_float(DI di, VI x) {
 /// with a look at each lane.
 enum class Counting { none, plain, careful };
 
-/// Integers of two vectors cut to 16 bits with saturation, in whatever order the instruction leaves them.
-template <class VI>
-HWY_INLINE VI pack_saturated(VI a, VI b) {
 #if HWY_TARGET == HWY_AVX2
-  return VI{_mm256_packs_epi32(a.raw, b.raw)};
+#define PLUMBLINE_X86(name) _mm256_##name
 #else
-  return VI{_mm512_packs_epi32(a.raw, b.raw)};
+#define PLUMBLINE_X86(name) _mm512_##name
+#endif
+/// Lanes of two vectors cut to half their width with saturation, which keeps whether a lane is zero, in whatever order
+/// the instruction leaves them.
+template <class VI>
+HWY_INLINE VI halve_words(VI a, VI b) {
+  return VI{PLUMBLINE_X86(packs_epi32)(a.raw, b.raw)};
+}
+template <class VI>
+HWY_INLINE VI halve_halves(VI a, VI b) {
+  return VI{PLUMBLINE_X86(packs_epi16)(a.raw, b.raw)};
+}
+/// counts + 1 in the bytes, or in the 32-bit lanes, where `flags` is not zero.
+template <class VI>
+HWY_INLINE VI count_bytes(VI counts, VI flags) {
+  return VI{PLUMBLINE_X86(add_epi8)(counts.raw, PLUMBLINE_X86(min_epu8)(flags.raw, PLUMBLINE_X86(set1_epi8)(1)))};
+}
+template <class VI>
+HWY_INLINE VI count_words(VI counts, VI flags) {
+  return VI{PLUMBLINE_X86(add_epi32)(counts.raw, PLUMBLINE_X86(min_epu32)(flags.raw, PLUMBLINE_X86(set1_epi32)(1)))};
+}
+/// Negative bytes: of last-bit exponents a + b, where the grid lies above them. Saturation changes no sign here.
+template <class VI>
+HWY_INLINE std::uint64_t bytes_below(VI a, VI b, VI grid) {
+  const auto sum = PLUMBLINE_X86(adds_epi8)(a.raw, b.raw);
+  const auto above = PLUMBLINE_X86(subs_epi8)(sum, grid.raw);
+#if HWY_TARGET == HWY_AVX2
+  return static_cast<std::uint64_t>(std::popcount(static_cast<std::uint32_t>(_mm256_movemask_epi8(above))));
+#else
+  return static_cast<std::uint64_t>(std::popcount(static_cast<std::uint64_t>(_mm512_movepi8_mask(above))));
 #endif
 }
-/// Sums of neighbouring 16-bit lanes, each below 2^15.
+/// counts + the four bytes of each 32-bit lane.
 template <class VI>
-HWY_INLINE VI add_halves(VI counts) {
-#if HWY_TARGET == HWY_AVX2
-  return VI{_mm256_madd_epi16(counts.raw, _mm256_set1_epi16(1))};
-#else
-  return VI{_mm512_madd_epi16(counts.raw, _mm512_set1_epi16(1))};
-#endif
+HWY_INLINE VI add_bytes(VI counts, VI bytes) {
+  const auto pairs = PLUMBLINE_X86(maddubs_epi16)(bytes.raw, PLUMBLINE_X86(set1_epi8)(1));
+  return VI{PLUMBLINE_X86(add_epi32)(counts.raw, PLUMBLINE_X86(madd_epi16)(pairs, PLUMBLINE_X86(set1_epi16)(1)))};
 }
+#undef PLUMBLINE_X86
 
 struct Kernel {
   const hn::ScalableTag<float> d;
@@ -135,30 +160,28 @@ struct Kernel {
     return hn::IfThenElse(hn::RebindMask(di, hn::Eq(c, hn::Zero(d))), hn::Set(di, 2 * kZeroExponent), exponent);
   }
 
-  /// sum * 2^(E-F) with the core's final rounding. `down` is 2^(E-F).
-  HWY_INLINE V finish(VI sum, V down, V c, VI& inexact) const {
-    V result = truncate_to_float(di, sum);
-    const auto lost = hn::Ne(integer_part(di, result), sum);
-    inexact = hn::VecFromMask(di, lost);
+  /// sum * 2^(E-F) with the core's final rounding; `lost` is not zero where bits were lost. `down` is 2^(E-F).
+  HWY_INLINE V finish(VI sum, V down, V c, VI& lost) const {
+    const V truncated = truncate_to_float(di, sum);
     if (p.core->final_rounding == FinalRounding::nearest_even) {
       // Rounding to odd first makes the second rounding see whether bits were lost.
+      const auto inexact = hn::VecFromMask(di, hn::Ne(integer_part(di, truncated), sum));
       const auto sticky = hn::And(inexact, hn::Set(di, 1));
-      const V exact = hn::Mul(hn::BitCast(d, hn::Or(hn::BitCast(di, result), sticky)), down);
-      result = round_to_binary16(d, exact);
-      inexact = hn::Or(inexact, hn::VecFromMask(di, hn::RebindMask(di, hn::Ne(result, exact))));
-      return result;
+      const V exact = hn::Mul(hn::BitCast(d, hn::Or(hn::BitCast(di, truncated), sticky)), down);
+      const V rounded = round_to_binary16(d, exact);
+      lost = hn::Or(sticky, hn::BitCast(di, hn::Sub(rounded, exact)));
+      return rounded;
     }
     const int spare = 24 - p.core->result_bits;
-    const V kept = hn::BitCast(d, hn::And(hn::BitCast(di, result), hn::Set(di, -(1 << spare))));
-    inexact = hn::Or(inexact, hn::VecFromMask(di, hn::RebindMask(di, hn::Ne(kept, result))));
-    result = hn::Mul(kept, down);
-    const auto infinite = hn::Eq(hn::Abs(result), hn::Set(d, std::numeric_limits<float>::infinity()));
-    inexact = hn::Or(inexact, hn::VecFromMask(di, hn::RebindMask(di, infinite)));
+    const V kept = hn::BitCast(d, hn::And(hn::BitCast(di, truncated), hn::Set(di, -(1 << spare))));
+    const V result = hn::Mul(kept, down);
+    // x - x is +0, but NaN for an infinite x.
+    lost = hn::Or(hn::Xor(integer_part(di, kept), sum), hn::BitCast(di, hn::Sub(result, result)));
     if (inside) return result;
     const V total = hn::Add(result, c);
     const V seen = hn::Sub(total, result);  // 2Sum: the error is zero exactly when both parts are recovered
     const V error = hn::Add(hn::Sub(result, hn::Sub(total, seen)), hn::Sub(c, seen));
-    inexact = hn::Or(inexact, hn::VecFromMask(di, hn::RebindMask(di, hn::Ne(error, hn::Zero(d)))));
+    lost = hn::Or(lost, hn::BitCast(di, error));
     return total;
   }
 
@@ -182,57 +205,84 @@ struct Kernel {
     }
   }
 
+  /// Counts by 32-bit lane.
   struct Counts {
-    VI nonzero;  // the low half of each lane in plain counting
-    VI cut;      // likewise
+    VI nonzero;
+    VI cut;
     VI inexact;
+    std::uint64_t below;  ///< terms cut, of plain counting
   };
+  [[nodiscard]] HWY_INLINE Counts no_counts() const { return {hn::Zero(di), hn::Zero(di), hn::Zero(di), 0}; }
 
-  /// Plain counting of two vectors of terms: one 16-bit lane per term, 1 where it is not zero and where bits were lost.
-  /// Compares into mask registers and masked additions cost twice as much here as these six operations.
-  HWY_INLINE void count_plain(const VI (&term)[kHalves], const V (&aligned)[kHalves], Counts& counts) const {
-    const hn::Repartition<std::uint16_t, decltype(d)> u16;
-    const auto one = hn::Set(u16, std::uint16_t{1});
-    // Saturation keeps a term's being zero or not; the order of lanes does not matter.
-    const auto terms = hn::BitCast(u16, pack_saturated(term[0], term[1]));
-    counts.nonzero = hn::BitCast(di, hn::Add(hn::BitCast(u16, counts.nonzero), hn::Min(terms, one)));
-    // x - x is +0, so the bits of the difference say whether anything was lost.
-    const auto lost0 = hn::BitCast(di, hn::Sub(hn::ConvertTo(d, term[0]), aligned[0]));
-    const auto lost1 = hn::BitCast(di, hn::Sub(hn::ConvertTo(d, term[1]), aligned[1]));
-    const auto lost = hn::BitCast(u16, pack_saturated(lost0, lost1));
-    counts.cut = hn::BitCast(di, hn::Add(hn::BitCast(u16, counts.cut), hn::Min(lost, one)));
-  }
-
-  /// Adds the aligned products of k in [first, last) to sum.
+  /// Adds the aligned products of k in [first, last) to sum. Plain counting takes two rows together, a byte per term: 1
+  /// where the term is not zero (compares into mask registers and masked additions take twice as long). Bits are lost
+  /// where the last bit of a product, whose exponent is the sum of its operands', lies below the grid.
   template <Counting kCounting>
   HWY_INLINE void products(std::int64_t first, std::int64_t last, int row, int column, const V (&up)[kRows][kHalves],
-                           const VI (&outside)[kRows][kHalves], VI (&sum)[kRows][kHalves], Counts& counts) const {
+                           const VI (&outside)[kRows][kHalves], const VI (&grid)[kRows / 2], VI (&sum)[kRows][kHalves],
+                           Counts& counts) const {
     const float* HWY_RESTRICT a = panels.a + first * kPanelRows + row;
     const float* HWY_RESTRICT b = panels.b + first * kPanelColumns + column;
+    const std::int8_t* HWY_RESTRICT a_last = panels.a_last + first * kPanelRows + row;
+    const std::int8_t* HWY_RESTRICT b_last = panels.b_last + 2 * (first * kPanelColumns + column);
+    const hn::Repartition<std::int16_t, decltype(d)> pairs;
+    VI nonzero = hn::Zero(di);  // bytes
     for (std::int64_t k = first; k < last; ++k, a += kPanelRows, b += kPanelColumns) {
       V bv[kHalves];
       for (int h = 0; h < kHalves; ++h) bv[h] = hn::LoadU(d, b + h * lanes);
+      VI term[2][kHalves];
       for (int r = 0; r < kRows; ++r) {
         const V av = hn::Set(d, a[r]);
-        V aligned[kHalves];
-        VI term[kHalves];
         for (int h = 0; h < kHalves; ++h) {
-          aligned[h] = hn::Mul(hn::Mul(av, bv[h]), up[r][h]);
-          term[h] = integer_part(di, aligned[h]);
-          sum[r][h] = hn::Add(sum[r][h], term[h]);
+          const V aligned = hn::Mul(hn::Mul(av, bv[h]), up[r][h]);
+          term[r % 2][h] = integer_part(di, aligned);
+          sum[r][h] = hn::Add(sum[r][h], term[r % 2][h]);
           if constexpr (kCounting == Counting::careful) {
             const auto good = hn::Gt(outside[r][h], hn::Set(di, -1));
             const auto pair = hn::AndNot(hn::Eq(bv[h], hn::Zero(d)), hn::Ne(av, hn::Zero(d)));
-            const auto vanished = hn::And(pair, hn::Eq(aligned[h], hn::Zero(d)));  // below all of binary32
-            const auto lost = hn::Or(hn::Ne(hn::ConvertTo(d, term[h]), aligned[h]), vanished);
-            counts.nonzero = count(di, counts.nonzero, hn::And(good, hn::Ne(term[h], hn::Zero(di))));
+            const auto vanished = hn::And(pair, hn::Eq(aligned, hn::Zero(d)));  // below all of binary32
+            const auto lost = hn::Or(hn::Ne(hn::ConvertTo(d, term[r % 2][h]), aligned), vanished);
+            counts.nonzero = count(di, counts.nonzero, hn::And(good, hn::Ne(term[r % 2][h], hn::Zero(di))));
             counts.cut = count(di, counts.cut, hn::And(good, hn::RebindMask(di, lost)));
           }
         }
-        if constexpr (kCounting == Counting::plain) count_plain(term, aligned, counts);
+        if constexpr (kCounting == Counting::plain) {
+          if (r % 2 == 0) continue;
+          nonzero = count_bytes(nonzero,
+                                halve_halves(halve_words(term[0][0], term[0][1]), halve_words(term[1][0], term[1][1])));
+          std::int16_t both;  // rows r - 1 and r
+          std::memcpy(&both, a_last + r - 1, sizeof both);
+          const VI last_a = hn::BitCast(di, hn::Set(pairs, both));
+          const VI last_b = hn::LoadU(di, reinterpret_cast<const std::int32_t*>(b_last));
+          counts.below += bytes_below(last_a, last_b, grid[r / 2]);
+        }
+      }
+      if constexpr (kCounting == Counting::plain) {
+        a_last += kPanelRows;
+        b_last += 2 * kPanelColumns;
+        constexpr std::int64_t kByteSteps = 64;  // kRows / 2 flags a step stay within a byte
+        if ((k - first) % kByteSteps != kByteSteps - 1 && k + 1 != last) continue;
+        counts.nonzero = add_bytes(counts.nonzero, nonzero);
+        nonzero = hn::Zero(di);
       }
     }
   }
+
+  /// 2^(E-F).
+  HWY_INLINE V scale_down(VI top) const {
+    return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Set(di, 127 - fraction_bits), top)));
+  }
+
+  /// Zero in the lanes whose mark is negative.
+  HWY_INLINE VI where_good(VI flags, VI marks) const { return hn::AndNot(hn::ShiftRight<31>(marks), flags); }
+
+  /// kRows rows of two vectors of columns before their block.
+  struct Group {
+    V c[kRows][kHalves];
+    VI products_top[kRows][kHalves];  ///< largest exponent of the products
+    VI top[kRows][kHalves];           ///< E
+    VI outside[kRows][kHalves];       ///< negative lanes: exponents the kernel cannot serve, specials among them
+  };
 
   /// Lanes whose c is infinite or NaN and whose products are finite: the block leaves such a c as it is. `top` holds
   /// the products' exponents alone.
@@ -244,15 +294,15 @@ struct Kernel {
   /// The sum of a block's aligned terms; those of c are there already.
   template <Counting kCounting>
   HWY_INLINE void sum_block(std::int64_t first, std::int64_t last, int row, int column, const V (&up)[kRows][kHalves],
-                            const VI (&outside)[kRows][kHalves], VI (&sum)[kRows][kHalves], VI (&bad)[kRows][kHalves],
-                            Counts& counts) const {
-    if (!p.may_wrap) return products<kCounting>(first, last, row, column, up, outside, sum, counts);
+                            const VI (&outside)[kRows][kHalves], const VI (&grid)[kRows / 2], VI (&sum)[kRows][kHalves],
+                            VI (&bad)[kRows][kHalves], Counts& counts) const {
+    if (!p.may_wrap) return products<kCounting>(first, last, row, column, up, outside, grid, sum, counts);
     for (std::int64_t k = first; k < last; k += p.chunk) {
       VI part[kRows][kHalves];
       for (auto& parts : part) {
         for (VI& value : parts) value = hn::Zero(di);
       }
-      products<kCounting>(k, std::min(last, k + p.chunk), row, column, up, outside, part, counts);
+      products<kCounting>(k, std::min(last, k + p.chunk), row, column, up, outside, grid, part, counts);
       for (int r = 0; r < kRows; ++r) {
         for (int h = 0; h < kHalves; ++h) {
           const VI total = hn::Add(sum[r][h], part[r][h]);  // wrapped if both parts have the other sign
@@ -265,112 +315,154 @@ struct Kernel {
 
   /// Sums and counts. Lanes that keep a special c are silenced by a scale of zero; any other lane outside makes the
   /// whole group be counted with care.
-  HWY_INLINE void sum_counted(std::int64_t first, std::int64_t last, int row, int column, const V (&c)[kRows][kHalves],
-                              const VI (&products_top)[kRows][kHalves], V (&up)[kRows][kHalves],
-                              const VI (&outside)[kRows][kHalves], VI (&sum)[kRows][kHalves], VI (&bad)[kRows][kHalves],
+  HWY_INLINE void sum_counted(std::int64_t first, std::int64_t last, int row, int column, const Group& group,
+                              V (&up)[kRows][kHalves], VI (&sum)[kRows][kHalves], VI (&bad)[kRows][kHalves],
                               Counts& counts) const {
-    VI strange = hn::Zero(di);
-    VI top = hn::Set(di, -kCalmExponent);
+    VI grid[kRows / 2] = {};
+    VI any_outside = hn::Zero(di);
+    VI most = hn::Zero(di);
     for (int r = 0; r < kRows; ++r) {
       for (int h = 0; h < kHalves; ++h) {
-        const auto keeps = keeps_special(c[r][h], products_top[r][h]);
-        strange = hn::Or(strange, hn::IfThenZeroElse(keeps, outside[r][h]));
-        top = hn::Max(top, hn::IfThenZeroElse(keeps, products_top[r][h]));
-        if (inside) top = hn::Max(top, hn::IfThenZeroElse(keeps, addend_exponent(c[r][h])));
+        any_outside = hn::Or(any_outside, group.outside[r][h]);
+        most = hn::Max(most, group.top[r][h]);
       }
     }
-    const bool calm = p.terms_survive && hn::AllTrue(di, hn::Lt(top, hn::Set(di, kCalmExponent))) &&
-                      hn::AllFalse(di, hn::Lt(strange, hn::Zero(di)));
-    if (!calm) {
-      return sum_block<Counting::careful>(first, last, row, column, up, outside, sum, bad, counts);
+    VI top[kRows][kHalves];
+    for (int r = 0; r < kRows; ++r) {
+      for (int h = 0; h < kHalves; ++h) top[r][h] = group.top[r][h];
+    }
+    bool calm = panels.a_last != nullptr;
+    if (HWY_UNLIKELY(!hn::AllFalse(di, hn::Lt(any_outside, hn::Zero(di))))) {
+      const Group copy = group;  // a group whose address is taken does not live in registers
+      V scale[kRows][kHalves];
+      for (int r = 0; r < kRows; ++r) {
+        for (int h = 0; h < kHalves; ++h) scale[r][h] = up[r][h];
+      }
+      VI quiet[kRows][kHalves];
+      calm = calm && silence(copy, scale, quiet);
+      for (int r = 0; r < kRows && calm; ++r) {
+        for (int h = 0; h < kHalves; ++h) {
+          up[r][h] = scale[r][h];
+          top[r][h] = quiet[r][h];
+        }
+      }
+    } else {
+      calm = calm && hn::AllTrue(di, hn::Lt(most, hn::Set(di, kCalmExponent)));
+    }
+    if (HWY_LIKELY(calm)) {
+      for (int r = 0; r < kRows; r += 2) grid[r / 2] = grid_bytes(top[r], top[r + 1]);
+      sum_block<Counting::plain>(first, last, row, column, up, group.outside, grid, sum, bad, counts);
+    } else {
+      sum_block<Counting::careful>(first, last, row, column, up, group.outside, grid, sum, bad, counts);
+    }
+  }
+
+  /// E-F of two rows as bytes, the rows in turn.
+  HWY_INLINE VI grid_bytes(const VI (&even)[kHalves], const VI (&odd)[kHalves]) const {
+    const hn::RebindToUnsigned<decltype(di)> du;
+    const hn::Rebind<std::uint16_t, decltype(du)> half;
+    const hn::Repartition<std::uint16_t, decltype(du)> full;
+    const VI f = hn::Set(di, fraction_bits);
+    const VI least = hn::Set(di, -128);  // a grid below all products: only c is not zero
+    hn::Vec<decltype(half)> part[kHalves];
+    for (int h = 0; h < kHalves; ++h) {
+      const VI low = hn::And(hn::Max(hn::Sub(even[h], f), least), hn::Set(di, 0xFF));
+      const VI high = hn::And(hn::ShiftLeft<8>(hn::Max(hn::Sub(odd[h], f), least)), hn::Set(di, 0xFF00));
+      part[h] = hn::TruncateTo(half, hn::BitCast(du, hn::Or(low, high)));
+    }
+    return hn::BitCast(di, hn::Combine(full, part[1], part[0]));
+  }
+
+  /// Whether all lanes outside keep a special c, and the others are calm; then their scale becomes zero and their grid
+  /// the lowest.
+  HWY_NOINLINE bool silence(const Group& group, V (&up)[kRows][kHalves], VI (&quiet)[kRows][kHalves]) const {
+    for (int r = 0; r < kRows; ++r) {
+      for (int h = 0; h < kHalves; ++h) {
+        const auto keeps = keeps_special(group.c[r][h], group.products_top[r][h]);
+        const VI outside = hn::IfThenZeroElse(keeps, group.outside[r][h]);
+        const VI top = hn::IfThenZeroElse(keeps, group.top[r][h]);
+        if (!hn::AllFalse(di, hn::Lt(outside, hn::Zero(di)))) return false;
+        if (!hn::AllTrue(di, hn::Lt(top, hn::Set(di, kCalmExponent)))) return false;
+      }
     }
     for (int r = 0; r < kRows; ++r) {
       for (int h = 0; h < kHalves; ++h) {
-        const auto keeps = keeps_special(c[r][h], products_top[r][h]);
-        if (HWY_LIKELY(hn::AllFalse(di, keeps))) continue;
+        const auto keeps = keeps_special(group.c[r][h], group.products_top[r][h]);
         up[r][h] = hn::IfThenZeroElse(hn::RebindMask(d, keeps), up[r][h]);
+        quiet[r][h] = hn::IfThenElse(keeps, hn::Set(di, fraction_bits - 128), group.top[r][h]);
       }
     }
-    sum_block<Counting::plain>(first, last, row, column, up, outside, sum, bad, counts);
-    counts.nonzero = add_halves(counts.nonzero);
-    counts.cut = add_halves(counts.cut);
+    return true;
   }
 
   /// One block for kRows rows and two vectors of columns.
   template <bool kCount>
   HWY_INLINE void block(std::int64_t first, std::int64_t last, int row, int column, float* HWY_RESTRICT tile,
                         Counts& totals, BlockTally* tally) const {
-    VI top[kRows][kHalves];
-    exponents(first, last, row, column, top);
-    V c[kRows][kHalves];
+    Group group;
+    exponents(first, last, row, column, group.products_top);
     V up[kRows][kHalves];
     VI sum[kRows][kHalves];
-    VI outside[kRows][kHalves];  // negative lanes: exponents the kernel cannot serve, specials among them
-    VI bad[kRows][kHalves];      // negative lanes: these, and sums beyond 31 bits
-    VI products_top[kRows][kHalves];
+    VI bad[kRows][kHalves];  // negative lanes: those outside, and sums beyond 31 bits
     // Below F-125 a product may lose bits in binary32 that still count; above 125 it may overflow.
     const VI low = hn::Set(di, fraction_bits - 125);
     const VI high = hn::Set(di, 125);
     for (int r = 0; r < kRows; ++r) {
       for (int h = 0; h < kHalves; ++h) {
-        products_top[r][h] = top[r][h];
-        c[r][h] = hn::LoadU(d, tile + (row + r) * kPanelColumns + column + h * lanes);
-        if (inside) top[r][h] = hn::Max(top[r][h], addend_exponent(c[r][h]));
+        const V c = hn::LoadU(d, tile + (row + r) * kPanelColumns + column + h * lanes);
+        VI top = group.products_top[r][h];
+        if (inside) top = hn::Max(top, addend_exponent(c));
         // All terms zero: any E gives zero.
-        top[r][h] = hn::IfThenZeroElse(hn::Lt(top[r][h], hn::Set(di, kZeroExponent / 2)), top[r][h]);
-        outside[r][h] = hn::Or(hn::Sub(top[r][h], low), hn::Sub(high, top[r][h]));
+        top = hn::IfThenZeroElse(hn::Lt(top, hn::Set(di, kZeroExponent / 2)), top);
+        VI outside = hn::Or(hn::Sub(top, low), hn::Sub(high, top));
         if (!inside) {  // an infinite or NaN addend meets no term in the comparison
-          const auto field = hn::And(hn::ShiftRight<23>(hn::BitCast(di, c[r][h])), hn::Set(di, 0xFF));
-          outside[r][h] = hn::Or(outside[r][h], hn::Sub(hn::Set(di, 0xFE), field));
+          const auto field = hn::And(hn::ShiftRight<23>(hn::BitCast(di, c)), hn::Set(di, 0xFF));
+          outside = hn::Or(outside, hn::Sub(hn::Set(di, 0xFE), field));
         }
-        bad[r][h] = outside[r][h];
-        up[r][h] = hn::BitCast(d, hn::ShiftLeft<23>(hn::Sub(hn::Set(di, fraction_bits + 127), top[r][h])));
+        up[r][h] = hn::BitCast(d, hn::ShiftLeft<23>(hn::Sub(hn::Set(di, fraction_bits + 127), top)));
         sum[r][h] = hn::Zero(di);
         if (inside) {
-          const V aligned = hn::Mul(c[r][h], up[r][h]);
-          sum[r][h] = integer_part(di, aligned);
-          if constexpr (kCount) {
-            // A tiny c may vanish in the scaling already.
-            const auto vanished = hn::And(hn::Eq(aligned, hn::Zero(d)), hn::Ne(c[r][h], hn::Zero(d)));
-            const auto lost = hn::Or(hn::Ne(hn::ConvertTo(d, sum[r][h]), aligned), vanished);
-            totals.cut =
-                count(di, totals.cut, hn::And(hn::Gt(outside[r][h], hn::Set(di, -1)), hn::RebindMask(di, lost)));
+          sum[r][h] = integer_part(di, hn::Mul(c, up[r][h]));
+          if constexpr (kCount) {  // scaled back, c must be what it was; a tiny one may vanish in the scaling
+            const V back = hn::Mul(hn::ConvertTo(d, sum[r][h]), scale_down(top));
+            totals.cut = count_words(totals.cut, where_good(hn::BitCast(di, hn::Sub(back, c)), outside));
           }
         }
+        group.c[r][h] = c;
+        group.top[r][h] = top;
+        group.outside[r][h] = outside;
+        bad[r][h] = outside;
       }
     }
     if constexpr (kCount) {
-      Counts counts{hn::Zero(di), hn::Zero(di), hn::Zero(di)};
-      sum_counted(first, last, row, column, c, products_top, up, outside, sum, bad, counts);
-      totals.nonzero = hn::Add(totals.nonzero, counts.nonzero);
-      totals.cut = hn::Add(totals.cut, counts.cut);
+      sum_counted(first, last, row, column, group, up, sum, bad, totals);
     } else {
-      sum_block<Counting::none>(first, last, row, column, up, outside, sum, bad, totals);
+      const VI grid[kRows / 2] = {};
+      sum_block<Counting::none>(first, last, row, column, up, group.outside, grid, sum, bad, totals);
     }
     VI any_bad = hn::Zero(di);
     for (int r = 0; r < kRows; ++r) {
       for (int h = 0; h < kHalves; ++h) {
-        const VI down_exponent = hn::Add(hn::Set(di, 127 - fraction_bits), top[r][h]);
-        VI inexact;
-        const V result = finish(sum[r][h], hn::BitCast(d, hn::ShiftLeft<23>(down_exponent)), c[r][h], inexact);
-        if constexpr (kCount) {
-          totals.inexact =
-              count(di, totals.inexact, hn::And(hn::Gt(bad[r][h], hn::Set(di, -1)), hn::Ne(inexact, hn::Zero(di))));
-        }
+        VI lost;
+        const V result = finish(sum[r][h], scale_down(group.top[r][h]), group.c[r][h], lost);
+        if constexpr (kCount) totals.inexact = count_words(totals.inexact, where_good(lost, bad[r][h]));
         any_bad = hn::Or(any_bad, bad[r][h]);
         hn::StoreU(result, d, tile + (row + r) * kPanelColumns + column + h * lanes);
       }
     }
     if (HWY_UNLIKELY(!hn::AllFalse(di, hn::Lt(any_bad, hn::Zero(di))))) {
-      replace_bad(first, last, row, column, c, products_top, outside, bad, tile, kCount ? tally : nullptr);
+      const Group copy = group;
+      VI marks[kRows][kHalves];
+      for (int r = 0; r < kRows; ++r) {
+        for (int h = 0; h < kHalves; ++h) marks[r][h] = bad[r][h];
+      }
+      replace_bad(first, last, row, column, copy, marks, tile, kCount ? tally : nullptr);
     }
   }
 
   /// The lanes the kernel cannot serve, from their old c. Of sums beyond 31 bits the terms are counted already.
-  HWY_NOINLINE void replace_bad(std::int64_t first, std::int64_t last, int row, int column,
-                                const V (&c)[kRows][kHalves], const VI (&products_top)[kRows][kHalves],
-                                const VI (&outside)[kRows][kHalves], const VI (&bad)[kRows][kHalves], float* tile,
-                                BlockTally* tally) const {
+  HWY_NOINLINE void replace_bad(std::int64_t first, std::int64_t last, int row, int column, const Group& group,
+                                const VI (&bad)[kRows][kHalves], float* tile, BlockTally* tally) const {
     float old[HWY_MAX_BYTES / sizeof(float)];
     std::int32_t outside_marks[HWY_MAX_BYTES / sizeof(float)];
     std::int32_t bad_marks[HWY_MAX_BYTES / sizeof(float)];
@@ -378,10 +470,10 @@ struct Kernel {
     for (int r = 0; r < kRows; ++r) {
       for (int h = 0; h < kHalves; ++h) {
         if (hn::AllFalse(di, hn::Lt(bad[r][h], hn::Zero(di)))) continue;
-        hn::StoreU(c[r][h], d, old);
-        hn::StoreU(outside[r][h], di, outside_marks);
+        hn::StoreU(group.c[r][h], d, old);
+        hn::StoreU(group.outside[r][h], di, outside_marks);
         hn::StoreU(bad[r][h], di, bad_marks);
-        hn::StoreU(hn::VecFromMask(di, keeps_special(c[r][h], products_top[r][h])), di, kept_marks);
+        hn::StoreU(hn::VecFromMask(di, keeps_special(group.c[r][h], group.products_top[r][h])), di, kept_marks);
         for (int i = 0; i < lanes; ++i) {
           if (bad_marks[i] >= 0) continue;
           const int at = column + h * lanes + i;
@@ -417,7 +509,7 @@ void TileTensorCore(const Panels& panels, const CoreParameters& p, std::int64_t 
                     BlockTally* tally, const ObservedSteps& observed) {
 #if PLUMBLINE_X86_VECTORS
   const Kernel kernel(panels, p);
-  Kernel::Counts totals{hn::Zero(kernel.di), hn::Zero(kernel.di), hn::Zero(kernel.di)};
+  Kernel::Counts totals = kernel.no_counts();
 #endif
   for (std::int64_t k = first; k < last; k += p.core->block) {
     const std::int64_t index = k / p.core->block;
@@ -443,7 +535,7 @@ void TileTensorCore(const Panels& panels, const CoreParameters& p, std::int64_t 
 #if PLUMBLINE_X86_VECTORS
   if (tally == nullptr) return;
   tally->terms_nonzero += sum_lanes(kernel.di, totals.nonzero);
-  tally->terms_cut += sum_lanes(kernel.di, totals.cut);
+  tally->terms_cut += sum_lanes(kernel.di, totals.cut) + totals.below;
   tally->results_inexact += sum_lanes(kernel.di, totals.inexact);
 #endif
 }
@@ -457,7 +549,7 @@ namespace plumbline::numerics {
 
 HWY_EXPORT(TileTensorCore);
 
-CoreParameters make_core_parameters(const TensorCore& core, const Format& a, const Format& b, int least_bit) {
+CoreParameters make_core_parameters(const TensorCore& core, const Format& a, const Format& b) {
   CoreParameters p{.core = &core,
                    .a_format = &a,
                    .b_format = &b,
@@ -467,8 +559,6 @@ CoreParameters make_core_parameters(const TensorCore& core, const Format& a, con
   constexpr std::int64_t kInt32Max = 0x7FFFFFFF;
   const std::int64_t product = (largest << core.fraction_bits >> (a.fraction_bits + b.fraction_bits)) + 1;
   p.chunk = static_cast<int>(std::clamp<std::int64_t>(kInt32Max / product, 1, core.block));
-  constexpr int kLeastBinary32 = -149;
-  p.terms_survive = least_bit >= kLeastBinary32 && least_bit + core.fraction_bits - kCalmExponent >= kLeastBinary32;
   p.may_wrap = product * core.block + (std::int64_t{2} << core.fraction_bits) > kInt32Max;
   return p;
 }

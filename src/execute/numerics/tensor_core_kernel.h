@@ -16,12 +16,10 @@ struct CoreParameters {
   int least_addend_exponent = -126;  ///< of the output format's normals
   int chunk = 16;                    ///< products whose aligned sum is below 2^31 whatever their values
   bool may_wrap = true;              ///< whether a block's sum can exceed 31 bits at all
-  bool terms_survive = false;        ///< whether no product of nonzero values is zero in binary32, E <= kCalmExponent
 };
+/// Blocks whose E lies below are counted by the operands' last bits.
 inline constexpr int kCalmExponent = 64;
-/// `least_bit`: exponent of the last bit any product of the operands' nonzero values has.
-[[nodiscard]] CoreParameters make_core_parameters(const TensorCore& core, const Format& a, const Format& b,
-                                                  int least_bit);
+[[nodiscard]] CoreParameters make_core_parameters(const TensorCore& core, const Format& a, const Format& b);
 
 /// What the observed block operations of a tile lost. Padded rows and columns count nowhere. The products cut to zero
 /// are those of nonzero operands but for terms_nonzero and pairs_void.
