@@ -5,6 +5,7 @@
 #include <new>
 
 #include "cli/command.h"
+#include "cli/printable_stream.h"
 #include "cli/version.h"
 
 namespace {
@@ -17,42 +18,46 @@ void print_help(std::ostream& out) {
   out << "\nexit codes: 0 release or success, 1 the answer is no, 2 no answer could be given\n";
 }
 
-int dispatch(const std::vector<std::string>& words) {
+int dispatch(const std::vector<std::string>& words, std::ostream& out, std::ostream& err) {
   using namespace plumbline;
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-    print_help(words.empty() ? std::cerr : std::cout);
+    print_help(words.empty() ? err : out);
     return words.empty() ? cli::kCannotSay : cli::kYes;
   }
   if (words[0] == "--version" || words[0] == "-V") {
-    std::cout << "plumbline " << plumbline::cli::kVersion << "\n";
+    out << "plumbline " << plumbline::cli::kVersion << "\n";
     return cli::kYes;
   }
   std::vector<std::string> names;
   for (const auto& command : cli::commands()) {
-    if (command.name == words[0]) return command.run({words.begin() + 1, words.end()}, std::cout, std::cerr);
+    if (command.name == words[0]) return command.run({words.begin() + 1, words.end()}, out, err);
     names.emplace_back(command.name);
   }
   return cli::report_errors(
-      {make_error("usage", {}, fmt::format("unknown command '{}'", words[0]), suggest(words[0], names))}, std::cerr);
+      {make_error("usage", {}, fmt::format("unknown command '{}'", words[0]), suggest(words[0], names))}, err);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
+  plumbline::cli::PrintableBuffer out_buffer(std::cout);
+  plumbline::cli::PrintableBuffer err_buffer(std::cerr);
+  std::ostream out(&out_buffer);
+  std::ostream err(&err_buffer);
   try {
-    const int code = dispatch({argv + 1, argv + argc});
-    std::cout.flush();
-    if (!std::cout) {
-      std::cerr << plumbline::render(plumbline::make_error("unwritable", {}, "cannot write to standard output"));
+    const int code = dispatch({argv + 1, argv + argc}, out, err);
+    out_buffer.finish();
+    if (!out || !std::cout) {
+      err << plumbline::render(plumbline::make_error("unwritable", {}, "cannot write to standard output"));
       return plumbline::cli::kCannotSay;
     }
     return code;
   } catch (const std::bad_alloc&) {
-    std::cerr << "error: out of memory\n";
+    err << "error: out of memory\n";
   } catch (const std::exception& e) {
-    std::cerr << "error: " << e.what()
-              << "\nhelp: this is a fault of Plumbline; please report it with the input that shows it\n";
+    err << "error: " << e.what()
+        << "\nhelp: this is a fault of Plumbline; please report it with the input that shows it\n";
   }
   return plumbline::cli::kCannotSay;
 }

@@ -18,7 +18,7 @@ struct MapReport {
 
 /// The loop nest as people read it, what each level moves, time, energy and the proof.
 [[nodiscard]] std::string map_text(const MapReport& report);
-/// {"plumbline": 1, "kind": "map", …}; docs/schema/map.json.
+/// {"plumbline": 1, "kind": "map", …}; docs/schema/map.schema.json.
 [[nodiscard]] std::string map_json(const MapReport& report);
 
 }  // namespace plumbline::cli

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/decide_run.h"
 #include "cli/parse.h"
+#include "core/printable.h"
 #include "core/sha256.h"
 #include "ingest/files.h"
 
@@ -78,7 +79,7 @@ int reproduce_command(const Arguments& arguments, std::ostream& out, std::ostrea
   const auto stored = read_manifest(pack);
   if (!stored.ok()) return report_errors(stored.errors(), err);
   const auto broken = damaged(pack, *stored);
-  for (const auto& name : broken) out << fmt::format("changed since it was written: {}\n", name);
+  for (const auto& name : broken) out << printable(fmt::format("changed since it was written: {}\n", name));
   const auto made = run_decision({stored->baseline, stored->candidate, stored->pairs, threads, true});
   if (!made.ok()) return report_errors(made.errors(), err);
   std::size_t equal = 0;
@@ -97,12 +98,12 @@ int reproduce_command(const Arguments& arguments, std::ostream& out, std::ostrea
     different.emplace_back("manifest.json");
   }
   const std::string verdict = decide::verdict_name(made->decision.verdict);
-  out << fmt::format("verdict {} (stored: {}), {} of {} files equal byte for byte\n", verdict, stored->verdict, equal,
-                     stored->files.size() + 1);
-  for (const auto& name : different) out << fmt::format("differs: {}\n", name);
+  out << printable(fmt::format("verdict {} (stored: {}), {} of {} files equal byte for byte\n", verdict,
+                               stored->verdict, equal, stored->files.size() + 1));
+  for (const auto& name : different) out << printable(fmt::format("differs: {}\n", name));
   if (stored->instruction_set != instruction_set()) {
-    out << fmt::format("the pack was made on {}, this is {}: bytes may differ, the verdict may not\n",
-                       stored->instruction_set, instruction_set());
+    out << printable(fmt::format("the pack was made on {}, this is {}: bytes may differ, the verdict may not\n",
+                                 stored->instruction_set, instruction_set()));
     return verdict == stored->verdict && broken.empty() ? kYes : kNo;
   }
   return different.empty() && broken.empty() && verdict == stored->verdict ? kYes : kNo;

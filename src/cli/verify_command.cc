@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/parse.h"
+#include "core/printable.h"
 #include "execute/numerics/verify_formats.h"
 #include "execute/numerics/verify_tensor_core.h"
 #include "ingest/files.h"
@@ -108,7 +109,7 @@ int verify_command(const Arguments& arguments, std::ostream& out, std::ostream& 
     if (!document.is_object() || !kind.recognizes(document)) continue;
     const auto judged = kind.judge(document);
     if (!judged.ok()) return report_errors(judged.errors(), err);
-    for (const auto& line : judged->lines) out << line << "\n";
+    for (const auto& line : judged->lines) out << printable(line) << "\n";
     out << fmt::format("{} passed, {} failed, {} skipped\n", judged->passed, judged->failed, judged->skipped);
     return judged->failed == 0 && judged->passed > 0 ? kYes : kNo;
   }

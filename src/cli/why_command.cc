@@ -2,6 +2,7 @@
 
 #include "cli/command.h"
 #include "cli/parse.h"
+#include "core/printable.h"
 #include "ingest/files.h"
 #include "report/why.h"
 
@@ -29,11 +30,11 @@ int why_command(const Arguments& arguments, std::ostream& out, std::ostream& err
   std::vector<std::string> ids;
   for (const auto& row : *findings) {
     if (row.id == finding) {
-      out << report::why_text(row);
+      out << printable(report::why_text(row));  // the file may have been edited since
       return kYes;
     }
     ids.push_back(row.id);
-    if (finding.empty()) out << fmt::format("{:<22} {}\n", row.id, row.what);
+    if (finding.empty()) out << printable(fmt::format("{:<22} {}\n", row.id, row.what));
   }
   if (finding.empty()) return kYes;
   return report_errors(

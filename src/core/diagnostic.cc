@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/check.h"
+#include "core/printable.h"
 
 namespace plumbline {
 
@@ -46,12 +47,29 @@ Diagnostic make_error(std::string_view kind, Span span, std::string message, std
 
 namespace {
 
-// Long lines are cut around the position; control characters never reach the terminal.
+// Long lines are cut around the position.
 constexpr std::size_t kShownLine = 160;
 
-std::string printable(std::string_view text) {
+// A message or a name is one line.
+std::string message_line(std::string_view text) {
+  std::string out = printable(text);
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return out;
+}
+
+// A line of an input with one column for each character, so that the caret stands where it should.
+std::string source_line(std::string_view text) {
   std::string out;
-  for (const char c : text) out.push_back(static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c);
+  while (!text.empty()) {
+    const LeadingCharacter lead = leading_character(text.substr(0, 4));
+    if (!lead.shown || text.front() == '\t') {
+      out.append((static_cast<unsigned char>(text.front()) & 0xC0U) == 0x80U ? "" : " ");
+    } else {
+      out.append(text.substr(0, lead.bytes));
+    }
+    text.remove_prefix(lead.bytes);
+  }
   return out;
 }
 
@@ -65,8 +83,8 @@ std::size_t width(std::string_view text) {
 
 std::string render(const Diagnostic& d) {
   const std::string where = d.span.where();
-  std::string out = fmt::format("{}{}: {} [{}]\n", where.empty() ? "" : where + ": ",
-                                d.severity == Severity::error ? "error" : "warning", printable(d.message), d.kind);
+  std::string out = fmt::format("{}{}: {} [{}]\n", where.empty() ? "" : message_line(where) + ": ",
+                                d.severity == Severity::error ? "error" : "warning", message_line(d.message), d.kind);
   const std::string_view line = d.span.line_text();
   if (!line.empty() && d.span.column > 0) {
     const auto column = static_cast<std::size_t>(d.span.column - 1);
@@ -76,17 +94,18 @@ std::string render(const Diagnostic& d) {
     const std::size_t length = std::max<std::int32_t>(1, d.span.length);
     const std::size_t room = shown.size() > before.size() ? shown.size() - before.size() : 1;
     const std::string_view marked = shown.substr(before.size(), std::min(length, room));
-    out += fmt::format("  {}\n  {}^{}\n", printable(shown), std::string(width(before), ' '),
+    out += fmt::format("  {}\n  {}^{}\n", source_line(shown), std::string(width(before), ' '),
                        std::string(std::max<std::size_t>(width(marked), 1) - 1, '~'));
   }
-  if (!d.help.empty()) out += fmt::format("help: {}\n", printable(d.help));
+  if (!d.help.empty()) out += fmt::format("help: {}\n", message_line(d.help));
   return out;
 }
 
 std::string render(Diagnostics diagnostics, std::size_t limit) {
   std::stable_sort(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& a, const Diagnostic& b) {
     const auto key = [](const Diagnostic& d) {
-      return std::make_tuple(d.span.source ? d.span.source->name : std::string(), d.span.line, d.span.column);
+      return std::make_tuple(d.span.source ? std::string_view(d.span.source->name) : std::string_view(), d.span.line,
+                             d.span.column);
     };
     return key(a) < key(b);
   });

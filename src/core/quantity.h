@@ -84,7 +84,7 @@ struct Nanoseconds {
   [[nodiscard]] constexpr std::int64_t raw() const { return value; }
   friend constexpr Nanoseconds operator+(Nanoseconds a, Nanoseconds b) { return Nanoseconds(a.value + b.value); }
   friend constexpr Nanoseconds operator-(Nanoseconds a, Nanoseconds b) { return Nanoseconds(a.value - b.value); }
-  friend constexpr auto operator<=>(Nanoseconds a, Nanoseconds b) = default;
+  friend constexpr auto operator<=>(Nanoseconds a, Nanoseconds b) = default;  // NOLINT(modernize-use-nullptr): its 0
 };
 
 /// Energy in femtojoules, 128 bits wide, so that attributed parts sum to the whole bit for bit.

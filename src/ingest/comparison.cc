@@ -91,6 +91,12 @@ Change read_change(const Value& item, Diagnostics& errors) {
   }
   change.patch = *patch;
   const auto leaves = patch_leaves(change.patch);
+  constexpr std::size_t kMaxLeaves = 1000;
+  if (leaves.size() > kMaxLeaves) {
+    errors.push_back(make_error("too-large", patch->span,
+                                fmt::format("one change sets {} keys; the limit is {}", leaves.size(), kMaxLeaves)));
+    return change;
+  }
   for (const auto& leaf : leaves) check_target(leaf, errors);
   if (const auto stage = stage_of(leaves, patch->span, errors)) change.stage = *stage;
   return change;
@@ -149,17 +155,25 @@ void keep_removals(Value& target, const Value& patch) {
   }
 }
 
+// The same for every map with a base, however deep: an energy table by name inside an accelerator that is written out.
+void keep_named_removals(Value& target, const Value& patch) {
+  if (target.kind != ValueKind::map || patch.kind != ValueKind::map) return;
+  if (target.find("base") != nullptr) return keep_removals(target, patch);
+  for (const auto& entry : patch.entries) {
+    if (Value* inner = target.find(entry.key)) keep_named_removals(*inner, entry.value);
+  }
+}
+
 Value patched(Value document, const Value& patch) {
   open_name(document, patch, "accelerator", "base");
+  open_name(document, patch, "accelerator.energy", "base");
   open_name(document, patch, "precision", "base");
   open_name(document, patch, "compile.dataflow", "default");
   Value out = merge_patch(document, patch);
   for (const char* name : {"accelerator", "precision"}) {
     Value* target = out.find(name);
     const Value* over = patch.find(name);
-    if (target == nullptr || over == nullptr || over->kind != ValueKind::map || target->find("base") == nullptr)
-      continue;
-    keep_removals(*target, *over);
+    if (target != nullptr && over != nullptr) keep_named_removals(*target, *over);
   }
   return out;
 }

@@ -224,8 +224,19 @@ MapReader::MapReader(const Value& value, std::string what, Diagnostics& errors)
   if (!usable_) errors.push_back(make_error("wrong-type", value.span, what_ + " must be a map of keys and values"));
 }
 
+namespace {
+
+// Only some of many errors are shown; what the rest might have meant is not searched for.
+std::string suggest_early(std::string_view name, const std::vector<std::string>& candidates,
+                          const Diagnostics& errors) {
+  constexpr std::size_t kMostSuggestions = 100;
+  return errors.size() < kMostSuggestions ? suggest(name, candidates) : std::string();
+}
+
+}  // namespace
+
 const Value* MapReader::find(std::string_view key) {
-  asked_.emplace_back(key);
+  if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) asked_.emplace_back(key);
   if (!usable_) return nullptr;
   const Value* value = value_->find(key);
   return value == nullptr || value->kind == ValueKind::null ? nullptr : value;
@@ -241,10 +252,20 @@ const Value* MapReader::require(std::string_view key) {
 
 void MapReader::finish() {
   if (!usable_) return;
+  std::vector<const Entry*> unknown;
   for (const auto& entry : value_->entries) {
-    if (std::find(asked_.begin(), asked_.end(), entry.key) != asked_.end()) continue;
-    errors_->push_back(make_error("unknown-key", entry.span, fmt::format("unknown key '{}' in {}", entry.key, what_),
-                                  suggest(entry.key, asked_)));
+    if (std::find(asked_.begin(), asked_.end(), entry.key) == asked_.end()) unknown.push_back(&entry);
+  }
+  // The line that counts the rest is one of those that are shown of a file.
+  const std::size_t named = unknown.size() > kMostUnknownKeys ? kMostUnknownKeys - 1 : unknown.size();
+  for (std::size_t i = 0; i < named; ++i) {
+    errors_->push_back(make_error("unknown-key", unknown[i]->span,
+                                  fmt::format("unknown key '{}' in {}", unknown[i]->key, what_),
+                                  suggest_early(unknown[i]->key, asked_, *errors_)));
+  }
+  if (named < unknown.size()) {
+    errors_->push_back(make_error("unknown-key", unknown[named]->span,
+                                  fmt::format("and {} more unknown keys in {}", unknown.size() - named, what_)));
   }
 }
 
@@ -346,6 +367,11 @@ std::optional<std::string> read_text(const Value& value, Diagnostics& errors) {
     errors.push_back(make_error("bad-value", value.span, "expected text, found an empty string"));
     return std::nullopt;
   }
+  if (value.text.find_first_of("\n\t") != std::string::npos) {
+    errors.push_back(make_error("bad-value", value.span, "expected text of one line, found a line break or a tab",
+                                "write it on one line, or fold it with >-"));
+    return std::nullopt;
+  }
   return value.text;
 }
 
@@ -357,10 +383,10 @@ std::optional<std::string> read_choice(const Value& value, const std::vector<std
   if (!value.quoted && std::find(traps.begin(), traps.end(), value.text) != traps.end()) {
     errors.push_back(make_error("yaml-trap", value.span,
                                 fmt::format("'{}' is a word that YAML readers disagree about", value.text),
-                                suggest(value.text, choices)));
+                                suggest_early(value.text, choices, errors)));
   } else {
     errors.push_back(make_error("unknown-name", value.span, fmt::format("unknown name '{}'", value.text),
-                                suggest(value.text, choices)));
+                                suggest_early(value.text, choices, errors)));
   }
   return std::nullopt;
 }

@@ -46,6 +46,10 @@ struct Entry {
 inline constexpr std::size_t kMaxYamlBytes = 4U << 20U;
 inline constexpr int kMaxYamlDepth = 64;
 inline constexpr std::size_t kMaxYamlValues = 200000;
+inline constexpr std::size_t kMaxYamlKeys = 4096;  ///< of one map
+
+/// Unknown keys of one map that are reported one by one.
+inline constexpr std::size_t kMostUnknownKeys = 20;
 
 /// Parses one YAML document. Errors: yaml-syntax, yaml-alias (anchors, aliases, merge keys), duplicate-key, too-large,
 /// empty-file, wrong-type (not a map at the top).
@@ -85,7 +89,7 @@ class MapReader {
   const Value* find(std::string_view key);
   /// The value of a required key; nullptr, with a diagnostic, when absent.
   const Value* require(std::string_view key);
-  /// Reports every key that was never asked for.
+  /// Reports keys that were never asked for: the first kMostUnknownKeys, and how many more there are.
   void finish();
   [[nodiscard]] const Span& span() const { return value_->span; }
   [[nodiscard]] Diagnostics& errors() { return *errors_; }

@@ -1,5 +1,6 @@
 #include "ingest/document.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ingest/units.h"
@@ -32,6 +33,57 @@ TEST(Yaml, RefusesDuplicatesAliasesDepthAndSeconds) {
   EXPECT_NE(error_of("[1, 2]").find("must be a map"), std::string::npos);
   EXPECT_NE(error_of("a: [1, 2").find("yaml-syntax"), std::string::npos);
   EXPECT_NE(error_of(std::string("a: \0b", 5)).find("zero byte"), std::string::npos);
+}
+
+TEST(Yaml, WhatATerminalWouldObeyOrAReaderMisreadIsRefusedWhereItStands) {
+  EXPECT_NE(error_of(std::string("a: 1\nb: x\0y", 11)).find("t.yaml:2:5: error: a zero byte"), std::string::npos);
+  EXPECT_NE(error_of("a: 1\nb: x\x1b[31m").find("t.yaml:2:5: error: the text holds U+001B"), std::string::npos);
+  EXPECT_NE(error_of("a: 1 # \xE2\x80\xAE").find("t.yaml:1:8: error: the text holds U+202E"), std::string::npos);
+  EXPECT_NE(error_of("a: \xE2\x81\xA6x").find("holds U+2066"), std::string::npos);
+  EXPECT_NE(error_of("a: 1\nb: \xff").find("t.yaml:2:4: error: the text is not UTF-8"), std::string::npos);
+  EXPECT_NE(error_of("a: 1\nb: \"x\\e[31m\"").find("t.yaml:2:4: error: text that holds U+001B"), std::string::npos);
+  EXPECT_NE(error_of("a: 1\nb: \"\\u202E\"").find("holds U+202E"), std::string::npos);
+  EXPECT_NE(error_of("\"a\\0b\": 1").find("holds U+0000"), std::string::npos);
+  EXPECT_NE(error_of("\"a\\nb\": 1").find("a key of more than one line"), std::string::npos);
+  EXPECT_EQ(error_of("a: Größe 中文 עברית\r\nb: |\r\n  x\r\n  y\r\n"), "no error");
+}
+
+TEST(Yaml, AMapOfVeryManyKeysIsRefused) {
+  std::string yaml;
+  for (std::size_t i = 0; i <= kMaxYamlKeys; ++i) yaml += fmt::format("k{}: 1\n", i);
+  EXPECT_NE(error_of(yaml).find("t.yaml:4097:1: error: more than 4096 keys in one map"), std::string::npos);
+}
+
+TEST(MapReader, OfManyUnknownKeysTheFirstAreNamedAndTheRestCounted) {
+  std::string yaml = "wait: 1\n";
+  for (int i = 0; i < 4000; ++i) yaml += fmt::format("wait{}: 1\n", i);
+  const auto root = parse_yaml(text(yaml));
+  ASSERT_TRUE(root.ok());
+  Diagnostics errors;
+  MapReader map(*root, "the section", errors);
+  map.find("wait");
+  map.finish();
+  ASSERT_EQ(errors.size(), kMostUnknownKeys);
+  EXPECT_EQ(errors.front().help, "did you mean 'wait'?");
+  EXPECT_EQ(errors.back().message, "and 3981 more unknown keys in the section");
+}
+
+TEST(MapReader, ManyWrongMapsAreNotSearchedForWhatTheyMeant) {
+  const auto root = parse_yaml(text("wiat: 1\n"));
+  Diagnostics errors;
+  for (int i = 0; i < 300; ++i) {
+    MapReader map(*root, "the section", errors);
+    map.find("wait");
+    map.finish();
+  }
+  EXPECT_EQ(errors.front().help, "did you mean 'wait'?");
+  EXPECT_EQ(errors.back().help, "");
+}
+
+TEST(Text, IsOfOneLine) {
+  Diagnostics errors;
+  EXPECT_FALSE(read_text(*parse_yaml(text("a: \"x\\ny\""))->find("a"), errors));
+  EXPECT_NE(render(errors).find("found a line break or a tab"), std::string::npos);
 }
 
 TEST(Yaml, DeepNestingInYamlCppItselfIsAnErrorNotACrash) {

@@ -17,10 +17,21 @@ constexpr std::uint64_t kMaxOnnxBytes = 2ULL << 30U;
 
 bool is_path(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".yaml"); }
 
-std::string singular(const std::string& folder) {
-  if (folder == "policies") return "policy";
-  if (folder == "energy") return "energy table";
-  return folder.substr(0, folder.size() - 1);
+// What an entry of a catalogue folder is called.
+struct FolderName {
+  std::string_view folder;
+  std::string_view entry;
+};
+constexpr FolderName kFolders[] = {
+    {"accelerators", "accelerator"}, {"dataflows", "dataflow"}, {"energy", "energy table"},
+    {"fixes", "set of fixes"},       {"gates", "gate"},         {"models", "model"},
+    {"policies", "precision policy"}};
+
+std::string_view entry_word(const std::string& folder) {
+  for (const auto& row : kFolders) {
+    if (row.folder == folder) return row.entry;
+  }
+  return folder;
 }
 
 }  // namespace
@@ -67,8 +78,17 @@ Result<Value> Library::entry(const std::string& kind_folder, const std::string& 
   }
   const auto known = names(kind_folder);
   if (std::find(known.begin(), known.end(), name) == known.end()) {
-    return make_error("unknown-name", at, fmt::format("no {} '{}' in the catalogue", singular(kind_folder), name),
-                      suggest(name, known));
+    const std::string folder = fmt::format("{}/{}", root_, kind_folder);
+    std::error_code error;
+    if (!std::filesystem::is_directory(folder, error)) {
+      return make_error("missing-file", at,
+                        fmt::format("the {} '{}' is looked for in the catalogue, but there is no folder '{}'",
+                                    entry_word(kind_folder), name, folder),
+                        "set PLUMBLINE_CATALOG to the folder that holds accelerators/, models/, policies/ …");
+    }
+    return make_error(
+        "unknown-name", at, fmt::format("no {} '{}' in the catalogue", entry_word(kind_folder), name),
+        known.empty() ? fmt::format("the folder '{}' holds no .yaml file", folder) : suggest(name, known));
   }
   const std::string shown = fmt::format("catalog/{}/{}.yaml", kind_folder, name);
   {
@@ -98,6 +118,15 @@ Status Library::inline_name(Value& document, const std::string& key, const std::
     Value over = *value;
     std::erase_if(over.entries, [](const Entry& e) { return e.key == "base"; });
     *value = merge_patch(base, over);
+    // A named energy table inside: a map over its name changes entries of that table, a removal among them too.
+    const Value* below = over.find("energy");
+    const Value* named = base.find("energy");
+    if (folder != "accelerators" || below == nullptr || below->kind != ValueKind::map) continue;
+    Value energy = *below;
+    const bool over_a_name = named != nullptr && named->kind == ValueKind::scalar;
+    if (energy.find("base") == nullptr && over_a_name) energy.entries.push_back({"base", named->span, *named});
+    // Removals stay written down until the table they remove from stands there.
+    if (named == nullptr || over_a_name || energy.find("base") != nullptr) *value->find("energy") = std::move(energy);
   }
   return Done{};
 }
@@ -175,7 +204,7 @@ Result<std::shared_ptr<const Graph>> Library::graph(const Value& model) {
   if (path == nullptr || path->kind != ValueKind::scalar) {
     return make_error("missing-key", model.span, "a model needs 'catalog' or 'onnx'");
   }
-  const std::string file = path->span.source ? beside(path->span.source->name, path->text) : path->text;
+  const std::string file = model_path(*path);
   {
     const std::lock_guard lock(mutex_);
     if (const auto it = graphs_.find(file); it != graphs_.end()) return it->second;
@@ -187,10 +216,25 @@ Result<std::shared_ptr<const Graph>> Library::graph(const Value& model) {
   return graphs_[file] = shared;
 }
 
-std::vector<InputFile> Library::inputs() const {
+std::string model_path(const Value& onnx) {
+  return onnx.span.source ? beside(onnx.span.source->name, onnx.text) : onnx.text;
+}
+
+std::string Library::digest(const std::string& shown_path) const {
   const std::lock_guard lock(mutex_);
+  if (const auto it = digests_.find(shown_path); it != digests_.end()) return it->second;
+  const auto it = files_.find(shown_path);
+  return it == files_.end() ? std::string() : digests_[shown_path] = sha256(it->second);
+}
+
+std::vector<InputFile> Library::inputs() const {
+  std::vector<std::string> paths;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [path, bytes] : files_) paths.push_back(path);
+  }
   std::vector<InputFile> out;
-  for (const auto& [path, bytes] : files_) out.push_back({path, sha256(bytes)});
+  for (auto& path : paths) out.push_back({path, digest(path)});
   return out;
 }
 

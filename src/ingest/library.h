@@ -38,6 +38,8 @@ class Library {
   /// The graph of a resolved model entry ({document: …} or {onnx: path}).
   Result<std::shared_ptr<const Graph>> graph(const Value& model);
 
+  /// SHA-256 of a file read so far, by its shown path; empty when it was not read here.
+  [[nodiscard]] std::string digest(const std::string& shown_path) const;
   /// Every file read so far, by path.
   [[nodiscard]] std::vector<InputFile> inputs() const;
   /// Bytes of an input by its shown path (for packing); empty when it was not read here.
@@ -54,8 +56,12 @@ class Library {
   std::string root_;
   mutable std::mutex mutex_;
   std::map<std::string, std::string> files_;                    ///< shown path → bytes
+  mutable std::map<std::string, std::string> digests_;          ///< shown path → SHA-256, once asked for
   std::map<std::string, Value> documents_;                      ///< shown path → parsed
   std::map<std::string, std::shared_ptr<const Graph>> graphs_;  ///< canonical text or content hash → graph
 };
+
+/// The file that a model's `onnx` value names: beside the document that says so.
+[[nodiscard]] std::string model_path(const Value& onnx);
 
 }  // namespace plumbline::ingest

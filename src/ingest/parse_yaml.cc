@@ -5,13 +5,44 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <sstream>
 
+#include "core/printable.h"
 #include "ingest/document.h"
-#include "ingest/utf8.h"
 
 namespace plumbline::ingest {
 namespace {
+
+// Names, ids and reasons end up on terminals and in reports.
+constexpr const char* kPlainTextOnly = "control characters and those that reorder text are not accepted";
+
+// Where a byte stands: line and column from 1; columns count bytes.
+Span span_at(const SourceRef& source, std::size_t at) {
+  const std::string_view before = std::string_view(source->text).substr(0, at);
+  const auto line = static_cast<std::int32_t>(1 + std::count(before.begin(), before.end(), '\n'));
+  const std::size_t start = before.rfind('\n') + 1;  // 0 on the first line
+  return {source, line, static_cast<std::int32_t>(at - start + 1), 1};
+}
+
+// What the text may not hold, wherever it stands: comments are shown beside what they explain.
+Status check_characters(const SourceRef& source) {
+  std::string_view rest = source->text;
+  std::size_t at = 0;
+  while (const auto unshown = find_unshown(rest.substr(at))) {
+    at += unshown->at;
+    if (rest[at] == '\r' && rest.substr(at, 2) == "\r\n") {
+      ++at;
+      continue;
+    }
+    const Span where = span_at(source, at);
+    if (rest[at] == '\0') return make_error("yaml-syntax", where, "a zero byte in a text file");
+    if (unshown->name.starts_with("the byte")) return make_error("yaml-syntax", where, "the text is not UTF-8");
+    return make_error("yaml-syntax", where, fmt::format("the text holds {}, which cannot be shown", unshown->name),
+                      kPlainTextOnly);
+  }
+  return Done{};
+}
 
 // Leaves yaml-cpp's recursive parser at our first error.
 struct Stop {};
@@ -43,6 +74,7 @@ class TreeBuilder : public YAML::EventHandler {
     value.text = text;
     value.quoted = tag == "!";
     value.span = span(mark, static_cast<std::int32_t>(std::max<std::size_t>(1, text.size())));
+    refuse_unshown(value.span, text);
     if (tag == "!delete") {
       value.kind = ValueKind::null;
       value.remove = true;
@@ -89,6 +121,13 @@ class TreeBuilder : public YAML::EventHandler {
       fail("yaml-alias", span(mark), "anchors are not accepted", "repeat the value, or use base: and changes:");
   }
 
+  // Escapes of quoted text; what stands in the file itself is refused before it is parsed.
+  void refuse_unshown(const Span& at, const std::string& text) {
+    if (const auto unshown = find_unshown(text)) {
+      fail("bad-value", at, fmt::format("text that holds {}, which cannot be shown", unshown->name), kPlainTextOnly);
+    }
+  }
+
   void open(const YAML::Mark& mark, ValueKind kind) {
     if (static_cast<int>(stack_.size()) >= kMaxYamlDepth) {
       fail("too-large", span(mark), fmt::format("nesting deeper than {} levels", kMaxYamlDepth));
@@ -132,9 +171,14 @@ class TreeBuilder : public YAML::EventHandler {
     if (value.text == "<<" && !value.quoted) {
       fail("yaml-alias", value.span, "merge keys are not accepted", "repeat the value, or use base: and changes:");
     }
+    if (value.text.find_first_of("\n\t") != std::string::npos)
+      fail("bad-value", value.span, "a key of more than one line, or with a tab");
     if (const Entry* old = top.value.find_entry(value.text)) {
       fail("duplicate-key", value.span, fmt::format("the key '{}' stands twice in one map", value.text),
            fmt::format("it was first given at line {}", old->span.line));
+    }
+    if (top.value.entries.size() >= kMaxYamlKeys) {
+      fail("too-large", value.span, fmt::format("more than {} keys in one map", kMaxYamlKeys));
     }
     top.key = std::move(value.text);
     top.key_span = value.span;
@@ -156,19 +200,7 @@ Result<Value> parse_yaml(SourceRef source) {
     return make_error("too-large", {source, 0, 0, 1},
                       fmt::format("{} bytes of YAML; the limit is {}", source->text.size(), kMaxYamlBytes));
   }
-  if (source->text.find('\0') != std::string::npos) {
-    return make_error("yaml-syntax", {source, 0, 0, 1}, "a zero byte in a text file");
-  }
-  if (!is_utf8(source->text)) {
-    std::int32_t line = 1;
-    std::size_t start = 0;
-    for (std::size_t end = source->text.find('\n'); end != std::string::npos; end = source->text.find('\n', start)) {
-      if (!is_utf8(std::string_view(source->text).substr(start, end - start))) break;
-      start = end + 1;
-      ++line;
-    }
-    return make_error("yaml-syntax", {source, line, 1, 1}, "the text is not UTF-8");
-  }
+  PL_TRY_STATUS(check_characters(source));
   TreeBuilder builder(source);
   try {
     std::istringstream stream(source->text);

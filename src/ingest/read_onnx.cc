@@ -4,13 +4,13 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/printable.h"
 #include "ingest/graph.h"
 #include "ingest/graph_limits.h"
 #include "ingest/graph_text.h"
 #include "ingest/link_graph.h"
 #include "ingest/onnx.pb.h"
 #include "ingest/operators.h"
-#include "ingest/utf8.h"
 #include "ingest/wire_limits.h"
 #include "ingest/wire_tensor.h"
 
@@ -79,8 +79,16 @@ class Reader {
 
 // Names end up in messages and in JSON: they must be text.
 std::string Reader::text(const std::string& bytes, std::string_view what) {
-  if (is_utf8(bytes)) return bytes;
-  fail(make_error("onnx-syntax", span_, fmt::format("{} is not UTF-8 text", what)));
+  auto unshown = find_unshown(bytes);
+  if (!unshown && bytes.find_first_of("\n\t") != std::string::npos) unshown = Unshown{0, "a line break or a tab"};
+  if (!unshown) return bytes;
+  if (unshown->name.starts_with("the byte")) {
+    fail(make_error("onnx-syntax", span_, fmt::format("{} is not UTF-8 text", what)));
+  } else {
+    fail(make_error("onnx-syntax", span_,
+                    fmt::format("{} holds {}, which cannot be shown: '{}'", what, unshown->name, printable(bytes)),
+                    "control characters and those that reorder text are not accepted"));
+  }
   return "?";
 }
 

@@ -257,6 +257,13 @@ TEST(ReadOnnx, NamesMustBeTextAndShort) {
   OnnxBuilder model = linear();
   model.graph().mutable_node(1)->set_name("\xff\xfe");
   EXPECT_EQ(error(model), "the name of a node is not UTF-8 text [onnx-syntax]");
+  model.graph().mutable_node(1)->set_name("x\x1b[2J");
+  EXPECT_EQ(error(model), "the name of a node holds U+001B, which cannot be shown: 'x<U+001B>[2J' [onnx-syntax]");
+  model.graph().mutable_node(1)->set_name("\xE2\x80\xAEx");
+  EXPECT_EQ(error(model), "the name of a node holds U+202E, which cannot be shown: '<U+202E>x' [onnx-syntax]");
+  model.graph().mutable_node(1)->set_name("x\ny");
+  EXPECT_EQ(error(model),
+            "the name of a node holds a line break or a tab, which cannot be shown: 'x\ny' [onnx-syntax]");
   model.graph().mutable_node(1)->set_name(std::string(5000, 'n'));
   EXPECT_EQ(error(model), "the model has a name of 5000 bytes; at most 4096 are accepted [too-large]");
 }

@@ -33,9 +33,6 @@ namespace plumbline::report {
 /// `plumbline validate` and `plumbline run` print.
 [[nodiscard]] std::string evidence_json(const decide::Arm& arm);
 
-/// kind "requests": one replication batch by batch.
-[[nodiscard]] std::string requests_json(const study::Recording& recording, std::uint64_t seed);
-
 /// kind "evidence_table": both arms side by side on the judging and on the fresh seeds.
 [[nodiscard]] std::string evidence_table_json(const decide::EvidenceTable& table, const decide::Decision& decision);
 /// kind "coalitions": each subset of the changes with its values.

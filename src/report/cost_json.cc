@@ -140,31 +140,6 @@ std::string cost_table_json(const study::Prepared& prepared) {
   return json_dump(out);
 }
 
-std::string requests_json(const study::Recording& recording, std::uint64_t seed) {
-  const auto& run = recording.run;
-  Json out = headed("requests", recording.prepared);
-  out["seed"] = std::to_string(seed);
-  out["offered"] = recording.trace->arrivals.size();
-  out["end_ns"] = run.end_ns;
-  out["busy_ns"] = run.busy_ns;
-  out["max_queue"] = run.max_queue;
-  Json lost = Json::array();
-  for (std::size_t i = 0; i < run.requests.size(); ++i) {
-    if (run.requests[i].batch == serve::kLost) lost.push_back(recording.trace->arrivals[i].time_ns);
-  }
-  out["lost_arrivals_ns"] = std::move(lost);
-  Json columns = {
-      {"start_ns", Json::array()}, {"end_ns", Json::array()}, {"entry", Json::array()}, {"size", Json::array()}};
-  for (const auto& batch : run.batches) {
-    columns["start_ns"].push_back(batch.start_ns);
-    columns["end_ns"].push_back(batch.end_ns);
-    columns["entry"].push_back(batch.entry);
-    columns["size"].push_back(batch.size);
-  }
-  out["batches"] = std::move(columns);
-  return json_dump(out);
-}
-
 std::string run_json(const study::Prepared& prepared, const validate::Summary& summary, std::uint64_t seed) {
   Json out = headed("run", prepared);
   out["seed"] = std::to_string(seed);

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/random.h"
 #include "report/artefacts.h"
 
@@ -67,31 +69,23 @@ TEST(ResolvedYaml, ReadsBackToTheSameCanonicalTextAndQuotes) {
   }
 }
 
+// Of what the reader accepts: control characters it refuses.
 std::string random_text(RandomStream& random) {
-  constexpr std::string_view kPieces[] = {"a",           "B",
-                                          "0",           "7",
-                                          " ",           ".",
-                                          "-",           ":",
-                                          ",",           "#",
-                                          "[",           "]",
-                                          "{",           "}",
-                                          "\"",          "'",
-                                          "\\",          "\n",
-                                          "\t",          "*",
-                                          "&",           "!",
-                                          "|",           ">",
-                                          "%",           "@",
-                                          "`",           "?",
-                                          "~",           "=",
-                                          "/",           "µ",
-                                          "→",           "null",
-                                          "\x01",        "\x7f",
-                                          "\xc2\x85",    "\xe2\x80\xa8",
-                                          "\xef\xbb\xbf"};
+  constexpr std::string_view kPieces[] = {"a", "B", "0",  "7", " ",  ".",  "-",  ":", ",", "#",    "[",           "]",
+                                          "{", "}", "\"", "'", "\\", "\n", "\t", "*", "&", "!",    "|",           ">",
+                                          "%", "@", "`",  "?", "~",  "=",  "/",  "µ", "→", "null", "\xef\xbb\xbf"};
   std::string out;
   const auto length = random.next_below(6);
   for (std::uint64_t i = 0; i < length; ++i) out += kPieces[random.next_below(std::size(kPieces))];
   return out;
+}
+
+// Keys are of one line.
+std::string random_key(RandomStream& random) {
+  std::string key = random_text(random);
+  std::replace_if(
+      key.begin(), key.end(), [](char c) { return c == '\n' || c == '\t'; }, '_');
+  return key;
 }
 
 ingest::Value random_value(RandomStream& random, int depth) {
@@ -107,7 +101,7 @@ ingest::Value random_value(RandomStream& random, int depth) {
   } else {
     value.kind = ingest::ValueKind::map;
     for (auto n = random.next_below(4); n > 0; --n) {
-      const std::string key = random_text(random);
+      const std::string key = random_key(random);
       if (value.find(key) == nullptr) value.entries.push_back({key, {}, random_value(random, depth + 1)});
     }
   }
@@ -120,7 +114,7 @@ TEST(ResolvedYaml, RandomTreesOfHostileTextReadBack) {
   for (int i = 0; i < 3000; ++i) {
     ingest::Value value;
     value.kind = ingest::ValueKind::map;
-    value.entries.push_back({"k" + random_text(random), {}, random_value(random, 0)});
+    value.entries.push_back({"k" + random_key(random), {}, random_value(random, 0)});
     expect_round_trip(value);
     if (HasFatalFailure() || HasNonfatalFailure()) {
       GTEST_FAIL() << "seed " << kSeed << ", tree " << i;

@@ -1,71 +1,22 @@
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "report/artefacts.h"
+#include "report/schema_testing.h"
 #include "report/testing.h"
-
-#if __has_include(<valijson/schema.hpp>)
-#define PLUMBLINE_HAS_VALIJSON 1
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validation_results.hpp>
-#include <valijson/validator.hpp>
-#endif
 
 namespace plumbline::report {
 namespace {
 
 using nlohmann::json;
 
-json schema_of(const std::string& kind) {
-  std::ifstream file(std::string(PLUMBLINE_SOURCE_DIR) + "/docs/schema/" + kind + ".schema.json");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return json::parse(text.str());
-}
-
 std::map<std::string, std::string> documents() {
   const auto& m = measured_burst();
   auto files = pack_files(m.study, m.decision, m.manifest, 2);
-  files["requests.json"] = requests_json(m.study.candidate, 1);
   std::erase_if(files,
                 [](const auto& file) { return !file.first.ends_with(".json") || file.first.starts_with("trace"); });
   return files;
-}
-
-// Empty when the document obeys its schema.
-std::string violations(const json& schema, const json& document) {
-#ifdef PLUMBLINE_HAS_VALIJSON
-  valijson::Schema parsed;
-  valijson::SchemaParser parser;
-  const valijson::adapters::NlohmannJsonAdapter schema_adapter(schema);
-  parser.populateSchema(schema_adapter, parsed);
-  valijson::Validator validator;
-  valijson::ValidationResults results;
-  const valijson::adapters::NlohmannJsonAdapter target(document);
-  std::string out;
-  if (validator.validate(parsed, target, &results)) return out;
-  valijson::ValidationResults::Error error;
-  while (results.popError(error)) {
-    for (const auto& part : error.context) out += part;
-    out += ": " + error.description + "\n";
-  }
-  return out;
-#else
-  // Without a validator: what is required at the top is there, and nothing else.
-  std::string out;
-  for (const auto& key : schema["required"]) {
-    if (!document.contains(key)) out += "missing " + key.get<std::string>() + "\n";
-  }
-  for (const auto& [key, value] : document.items()) {
-    if (!schema["properties"].contains(key) && !key.ends_with("_why")) out += "unknown " + key + "\n";
-  }
-  return out;
-#endif
 }
 
 TEST(Schema, EveryDocumentOfThePackObeysItsSchema) {
