@@ -7,11 +7,47 @@
 #include "core/diagnostic.h"
 
 namespace plumbline::cli {
+namespace {
+
+// The parser's conversions wrap -1 to 2^64 - 1, read 010 as eight and nan as a number.
+std::string number_fault(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const bool whole = type.starts_with("UINT") || type.starts_with("INT");
+  if (!whole && !type.starts_with("FLOAT")) return {};
+  for (const auto& text : option.results()) {
+    const std::string name = option.get_name();
+    std::string_view digits = text;
+    const bool negative = digits.starts_with("-");
+    if (negative) digits.remove_prefix(1);
+    const bool plain =
+        !digits.empty() && digits.find_first_not_of(whole ? "0123456789" : "0123456789.") == std::string_view::npos;
+    const bool octal = whole && digits.size() > 1 && digits.front() == '0';
+    if (!plain || octal) {
+      return fmt::format("{} takes a plain decimal {}, not '{}'", name, whole ? "whole number" : "number", text);
+    }
+    if (negative && type.starts_with("UINT")) return fmt::format("{} cannot be negative, but is {}", name, text);
+    constexpr std::string_view kLargest = "18446744073709551615";  // 2^64 - 1
+    if (type.starts_with("UINT") &&
+        (digits.size() > kLargest.size() || (digits.size() == kLargest.size() && digits > kLargest))) {
+      return fmt::format("{} is {}, beyond 2^64", name, text);
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 std::optional<int> parse_arguments(CLI::App& app, const Arguments& arguments, std::ostream& out, std::ostream& err) {
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11 takes them last first
   try {
     app.parse(reversed);
+    for (const auto* option : app.get_options()) {
+      std::string fault = number_fault(*option);
+      if (fault.empty()) continue;
+      err << render(make_error("usage", {}, std::move(fault),
+                               fmt::format("plumbline {} --help lists what it takes", app.get_name())));
+      return kCannotSay;
+    }
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
     out << app.help("plumbline");
