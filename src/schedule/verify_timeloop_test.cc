@@ -39,6 +39,68 @@ TEST(VerifyTimeloop, a_case_that_cannot_be_read_fails) {
   EXPECT_EQ(outcome->failed, 1);
 }
 
+// Each field that judges, taken away, renamed by a slip, or of another type: the case must fail and name it.
+TEST(VerifyTimeloop, an_expectation_that_is_not_there_as_it_should_be_fails_by_name) {
+  constexpr const char* kJudged[] = {"/expected",
+                                     "/expected/cycles",
+                                     "/expected/macs_issued",
+                                     "/expected/levels",
+                                     "/expected/levels/rf",
+                                     "/expected/levels/rf/tensors",
+                                     "/expected/levels/rf/tensors/A",
+                                     "/expected/levels/rf/tensors/A/reads_total",
+                                     "/expected/levels/rf/tensors/A/fills_total",
+                                     "/expected/levels/rf/tensors/A/updates_total",
+                                     "/expected/levels/rf/tensors/A/tile_words",
+                                     "/expected/networks",
+                                     "/expected/networks/0/between",
+                                     "/expected/networks/0/tensors",
+                                     "/expected/networks/0/tensors/A/ingresses",
+                                     "/expected/networks/0/tensors/A/multicast_factor",
+                                     "/expected/networks/0/tensors/A/spatial_reductions"};
+  const auto original = cases();
+  for (const char* path : kJudged) {
+    const nlohmann::json::json_pointer at(path);
+    const std::string field = at.back();
+    const auto judged = [&](nlohmann::json first) {
+      nlohmann::json document = original;
+      document["cases"] = nlohmann::json::array({std::move(first)});
+      const auto outcome = verify_timeloop(document);
+      EXPECT_TRUE(outcome.ok());
+      EXPECT_EQ(outcome->failed, 1) << path;
+      EXPECT_EQ(outcome->passed, 0) << path;
+      return outcome->lines.empty() ? std::string() : outcome->lines.front();
+    };
+    nlohmann::json gone = original["cases"][0];
+    gone.at(at.parent_pointer()).erase(field);
+    EXPECT_NE(judged(gone).find(field), std::string::npos) << judged(gone);
+    nlohmann::json slipped = gone;
+    slipped.at(at.parent_pointer())[field + "s"] = original["cases"][0].at(at);
+    EXPECT_NE(judged(slipped).find(field), std::string::npos) << judged(slipped);
+    nlohmann::json mistyped = original["cases"][0];
+    mistyped.at(at) = "seven";
+    judged(mistyped);
+    mistyped.at(at) = nlohmann::json::object();
+    judged(mistyped);
+  }
+}
+
+TEST(VerifyTimeloop, a_fraction_is_no_count) {
+  auto document = cases();
+  document["cases"][0]["expected"]["cycles"] = document["cases"][0]["expected"]["cycles"].get<double>() + 0.5;
+  const auto outcome = verify_timeloop(document);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->failed, 1);
+}
+
+TEST(VerifyTimeloop, notes_under_names_of_their_own_are_welcome) {
+  auto document = cases();
+  document["cases"][0]["expected"]["measured_by"] = "a newer version";
+  const auto outcome = verify_timeloop(document);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->failed, 0);
+}
+
 TEST(VerifyTimeloop, another_document_is_refused) {
   EXPECT_FALSE(verify_timeloop(nlohmann::json::parse(R"({"cases": []})")).ok());
 }

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/diagnostic.h"
 #include "execute/numerics/mx.h"
 #include "execute/numerics/round.h"
 
@@ -97,6 +99,24 @@ std::optional<Format> format_of(const std::string& name, const json& params) {
   return *made;
 }
 
+/// Notes under names of their own are welcome; a name close to one that is missing is a slip, and what it expects would
+/// be judged by nobody.
+bool no_slip(const json& object, const std::vector<std::string>& known, const std::string& where,
+             FormatVerdict& verdict) {
+  std::vector<std::string> missing;
+  for (const auto& name : known) {
+    if (!object.contains(name)) missing.push_back(name);
+  }
+  for (const auto& item : object.items()) {
+    if (std::find(known.begin(), known.end(), item.key()) != known.end()) continue;
+    const auto near = closest(item.key(), missing);
+    if (near.empty()) continue;
+    fail(verdict, fmt::format("{} has '{}': did you mean '{}'?", where, item.key(), near.front()));
+    return false;
+  }
+  return true;
+}
+
 bool same_code(std::uint32_t code, std::uint32_t expected, const Format& format) {
   return code == expected || (is_nan_code(expected, format) && is_nan_code(code, format));
 }
@@ -139,7 +159,7 @@ void judge_mode(const std::vector<std::uint32_t>& inputs, const json& expected, 
 
 /// Values of codes 0, 1, …: binary32 bits, or "nan".
 void judge_decoding(const json& expected, const Format& format, FormatVerdict& verdict) {
-  if (!expected.is_array() || expected.size() > std::size_t{format.code_count_minus_one()} + 1) {
+  if (!expected.is_array() || expected.empty() || expected.size() > std::size_t{format.code_count_minus_one()} + 1) {
     return fail(verdict, format.name + " decode_to_f32: not a list of codes' values");
   }
   for (std::uint32_t code = 0; code < expected.size(); ++code) {
@@ -163,11 +183,12 @@ void judge_decoding(const json& expected, const Format& format, FormatVerdict& v
 void judge_format(const std::string& name, const json& entry, FormatVerdict& verdict) {
   const auto format = format_of(name, member(entry, "params"));
   if (!format) return fail(verdict, fmt::format("{}: neither a known format nor parameters of one", name));
+  if (entry.is_object() && !no_slip(entry, {"inputs", "off", "on", "decode_to_f32"}, name, verdict)) return;
   const auto inputs = hex_list(member(entry, "inputs"));
-  if (!inputs) return fail(verdict, fmt::format("{}: inputs are not binary32 bits", name));
+  if (!inputs || inputs->empty()) return fail(verdict, fmt::format("{}: inputs are no list of binary32 bits", name));
   for (const Saturation saturation : {Saturation::off, Saturation::on}) {
     const json& modes = member(entry, saturation == Saturation::on ? "on" : "off");
-    if (!modes.is_object()) {
+    if (!modes.is_object() || modes.empty()) {
       fail(verdict, fmt::format("{}: no codes for saturation {}", name, to_string(saturation)));
       continue;
     }
@@ -189,8 +210,12 @@ void judge_format(const std::string& name, const json& entry, FormatVerdict& ver
 void judge_block(const std::string& where, const std::vector<float>& values, const MxElement& element, ScaleRule rule,
                  const json& expected, FormatVerdict& verdict) {
   const auto scale = hex(member(expected, "scale"));
+  if (!scale) return fail(verdict, where + ": 'scale' is missing or no hexadecimal number");
   const auto codes = hex_list(member(expected, "codes"));
-  if (!scale || !codes || codes->size() != values.size()) return fail(verdict, where + ": expectation is not readable");
+  if (!codes || codes->size() != values.size()) {
+    return fail(verdict,
+                fmt::format("{}: 'codes' is missing or no list of {} hexadecimal numbers", where, values.size()));
+  }
   const MxSpec spec{element, rule};
   std::vector<std::uint8_t> by_rule(values.size());
   Counters counters;
@@ -245,13 +270,17 @@ FormatVerdict verify_mx_vectors(const json& document) {
     const std::string name = label.is_string() ? label.get<std::string>() : fmt::format("block {}", b);
     const auto bits = hex_list(member(blocks[b], "input"));
     const json& elements = member(blocks[b], "elem");
-    if (!bits || bits->empty() || bits->size() > kMxBlock || !elements.is_object()) {
-      fail(verdict, name + ": not a block of at most 32 binary32 inputs with elem");
+    if (!bits || bits->empty() || bits->size() > kMxBlock) {
+      fail(verdict, name + ": 'input' is missing or no list of at most 32 binary32 bits");
+      continue;
+    }
+    if (!elements.is_object() || elements.empty()) {
+      fail(verdict, name + ": 'elem' is missing or holds no element format: nothing to judge");
       continue;
     }
     for (const auto& [format, rules] : elements.items()) {
       const auto element = find_mx_element(format);
-      if (!element.ok() || !rules.is_object()) {
+      if (!element.ok() || !rules.is_object() || rules.empty()) {
         fail(verdict, fmt::format("{} {}: not an element format with rules", name, format));
         continue;
       }

@@ -104,11 +104,13 @@ std::string judge(const TensorCore& core, const nlohmann::json& vector) {
   std::vector<float> b;
   float c = 0;
   float want = 0;
-  if (!vector.is_object() || !read_floats(vector.value("a", nlohmann::json()), a) ||
-      !read_floats(vector.value("b", nlohmann::json()), b) || a.size() != b.size() ||
-      !read_float(vector.value("c", nlohmann::json()), c) || !read_float(vector.value("d", nlohmann::json()), want)) {
-    return "unreadable operands";
-  }
+  if (!vector.is_object()) return "not an object";
+  const auto field = [&](const char* key) { return vector.value(key, nlohmann::json()); };
+  if (!read_floats(field("a"), a)) return "'a' is missing or no list of binary32 bits";
+  if (!read_floats(field("b"), b)) return "'b' is missing or no list of binary32 bits";
+  if (a.size() != b.size()) return "'a' and 'b' differ in length";
+  if (!read_float(field("c"), c)) return "'c' is missing or no binary32 bits";
+  if (!read_float(field("d"), want)) return "'d', the expected result, is missing or no binary32 bits";
   const Format& format = builtin_format(core.input);
   const float scalar = chain_multiply_add(core, format, format, a, b, c);
   if (!same(scalar, want)) {
@@ -160,8 +162,8 @@ TensorCoreVerdict verify_tensor_core(const nlohmann::json& document) {
     TensorCore core;
     const std::string trouble = read_core(set, core);
     const nlohmann::json vectors = set.value("vectors", nlohmann::json());
-    if (!trouble.empty() || !vectors.is_array()) {
-      fail(fmt::format("{}: {}", where, trouble.empty() ? "no list of vectors" : trouble));
+    if (!trouble.empty() || !vectors.is_array() || vectors.empty()) {
+      fail(fmt::format("{}: {}", where, trouble.empty() ? "'vectors' is missing or empty: nothing to judge" : trouble));
       continue;
     }
     for (std::size_t i = 0; i < vectors.size(); ++i) {

@@ -48,6 +48,28 @@ TEST(TensorCoreVectors, TheSetsNumbersAreThoseOfOurRows) {
   }
 }
 
+TEST(TensorCoreVectors, AnExpectationThatIsNotThereFailsByName) {
+  const nlohmann::json original = oracle();
+  nlohmann::json set = original["sets"][0];
+  set["vectors"] = {original["sets"][0]["vectors"][0]};
+  const auto line = [](const nlohmann::json& changed) {
+    const TensorCoreVerdict verdict = verify_tensor_core({{"sets", {changed}}});
+    EXPECT_EQ(verdict.failed, 1);
+    EXPECT_EQ(verdict.passed, 0);
+    return verdict.lines.empty() ? std::string() : verdict.lines.front();
+  };
+  for (const char* key : {"a", "b", "c", "d"}) {
+    for (const nlohmann::json& value : {nlohmann::json(), nlohmann::json(1.5), nlohmann::json::array()}) {
+      nlohmann::json changed = set;
+      changed["vectors"][0][key] = value;
+      EXPECT_NE(line(changed).find(std::string("'") + key + "'"), std::string::npos) << line(changed);
+    }
+  }
+  nlohmann::json empty = set;
+  empty["vectors"] = nlohmann::json::array();
+  EXPECT_NE(line(empty).find("vectors"), std::string::npos);
+}
+
 TEST(TensorCoreVectors, WrongOrUnreadableCasesFailWithTheirLine) {
   nlohmann::json document = oracle();
   document["sets"][0]["vectors"][3]["d"] = "3f800001";
