@@ -59,6 +59,7 @@ void read_dataflow_choice(const Value& value, CompileOptions& out, Diagnostics& 
       out.dataflow = *name;
     } else {
       out.dataflow_by_class[entry.key] = *name;
+      out.dataflow_class_at[entry.key] = entry.span;
     }
   }
 }

@@ -337,14 +337,16 @@ void check_scenario(const Scenario& s, const Value& resolved, Diagnostics& error
   }
   std::vector<std::string> flows = {"auto"};
   for (const auto& [name, flow] : s.dataflows) flows.push_back(name);
-  const auto check_flow = [&](const std::string& name) {
-    if (std::find(flows.begin(), flows.end(), name) == flows.end()) {
-      errors.push_back(make_error("unknown-name", at("compile.dataflow"), fmt::format("no dataflow '{}'", name),
-                                  suggest(name, flows)));
-    }
+  // A map from layer classes: each name is wrong at its own place. Classes themselves are known once kernels are.
+  const Value* written = resolved.at_path("compile.dataflow");
+  const auto check_flow = [&](const std::string& name, const std::string& layer_class) {
+    if (std::find(flows.begin(), flows.end(), name) != flows.end()) return;
+    const Value* own = written == nullptr ? nullptr : written->find(layer_class);
+    errors.push_back(make_error("unknown-name", own != nullptr ? own->span : at("compile.dataflow"),
+                                fmt::format("no dataflow '{}'", name), suggest(name, flows)));
   };
-  check_flow(s.compile.dataflow);
-  for (const auto& [layer_class, name] : s.compile.dataflow_by_class) check_flow(name);
+  check_flow(s.compile.dataflow, "default");
+  for (const auto& [layer_class, name] : s.compile.dataflow_by_class) check_flow(name, layer_class);
   if (!s.accelerator) return;
   std::vector<std::string> levels;
   for (const auto& level : s.accelerator->levels) levels.push_back(level.name);

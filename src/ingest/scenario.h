@@ -53,6 +53,7 @@ struct CompileOptions {
   Buckets shapes;
   std::string dataflow = "auto";                         ///< a name in catalog/dataflows, or auto
   std::map<std::string, std::string> dataflow_by_class;  ///< layer class → dataflow
+  std::map<std::string, Span> dataflow_class_at;         ///< layer class → where it was named
   std::string objective = "edp";
   std::string search = "simple";  ///< simple | certified: a few tilings, or the best mapping with proof
   std::vector<ConstraintRow> constraints;

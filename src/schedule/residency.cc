@@ -186,7 +186,9 @@ Status check_constraints(const std::vector<ModelSchedules>& models, const ingest
       }
     }
     if (classes.contains(name)) continue;
-    errors.push_back(make_error("bad-value", {}, fmt::format("no kernel is of the layer class '{}'", name),
+    const auto at = options.dataflow_class_at.find(name);
+    errors.push_back(make_error("bad-value", at == options.dataflow_class_at.end() ? Span{} : at->second,
+                                fmt::format("no kernel is of the layer class '{}'", name),
                                 suggest(name, {classes.begin(), classes.end()})));
   }
   if (!errors.empty()) return errors;
