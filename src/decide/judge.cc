@@ -50,7 +50,10 @@ std::vector<std::string> profile_names(const Arm& arm) {
 std::optional<validate::Selector> selector(const Arm& arm, const SliceId& id) {
   validate::Selector out;
   if (id.family != "all") {
-    out.model = find_name(families(arm), id.family);
+    const auto names = families(arm);
+    out.model = find_name(names, id.family);
+    // A candidate may rename a model; the traffic still sends it the same requests.
+    if (!out.model && id.model && *id.model < names.size()) out.model = id.model;
     if (!out.model) return std::nullopt;
   }
   if (id.layer_class != "all") {
@@ -132,12 +135,13 @@ std::vector<SliceId> slices_of(const Arm& arm) {
   std::vector<SliceId> out;
   std::vector<std::string> loads = {"base"};
   if (arm.scenario->traffic.arrivals.kind == ingest::ArrivalKind::burst) loads.emplace_back("burst");
-  for (const auto& family : families(arm)) {
+  const auto names = families(arm);
+  for (std::size_t m = 0; m < names.size(); ++m) {
     for (const auto& load : loads) {
-      out.push_back({family, "all", "all", load, false});
+      out.push_back({names[m], "all", "all", load, false, m});
       for (const auto& profile : profile_names(arm)) {
-        out.push_back({family, "all", profile, load, true});
-        for (const auto& layer : arm.costs->layer_classes) out.push_back({family, layer, profile, load, false});
+        out.push_back({names[m], "all", profile, load, true, m});
+        for (const auto& layer : arm.costs->layer_classes) out.push_back({names[m], layer, profile, load, false, m});
       }
     }
   }

@@ -38,6 +38,7 @@ struct SliceId {
   std::string profile = "all";
   std::string load = "all";
   bool gated = false;
+  std::optional<std::size_t> model = {};  ///< place of the model in the scenario, where an arm calls it otherwise
   [[nodiscard]] std::string name() const;
   friend bool operator==(const SliceId&, const SliceId&) = default;
 };

@@ -44,6 +44,13 @@ Symptom find_symptom(const Arm& baseline, const Arm& candidate) {
 
 namespace {
 
+// A limit's figure as it was written: times in ms, ratios in percent.
+std::string amount(double value, std::string_view unit) {
+  if (unit == "s") return fmt::format("{:.4g} ms", value * 1e3);
+  if (unit == "ratio") return fmt::format("{:.4g} %", value * 100);
+  return fmt::format("{:.4g} {}", value, unit);
+}
+
 Quality quality_of(const Arm& baseline, const Arm& arm) {
   Quality out;
   const auto& targets = arm.scenario->targets;
@@ -98,8 +105,8 @@ std::vector<Guard> guards_of(const EvidenceTable& table) {
   for (const auto& limit : limits(table.baseline, scenario.gate.alpha)) {
     if (limit.met) continue;
     sla.holds = false;
-    sla.detail += fmt::format("{}{} upper bound {:.4g} {} is over {:.4g}", sla.detail.empty() ? "" : "; ", limit.name,
-                              limit.upper, limit.unit, limit.limit);
+    sla.detail += fmt::format("{}{} upper bound {} is over {}", sla.detail.empty() ? "" : "; ", limit.name,
+                              amount(limit.upper, limit.unit), amount(limit.limit, limit.unit));
   }
   if (sla.holds) sla.detail = "every limit's upper bound is met before the change";
   out.push_back(std::move(sla));
@@ -211,8 +218,8 @@ Judgement judge_arm(const Arm& baseline, const Arm& arm, bool live, const std::v
     if (limit.met) continue;
     missed = true;
     exceeded |= limit.value > limit.limit;
-    out.reasons.push_back(fmt::format("{} upper bound {:.4g} {} is over the limit {:.4g}", limit.name, limit.upper,
-                                      limit.unit, limit.limit));
+    out.reasons.push_back(fmt::format("{} upper bound {} is over the limit {}", limit.name,
+                                      amount(limit.upper, limit.unit), amount(limit.limit, limit.unit)));
   }
   out.quality = quality_of(baseline, arm);
   if (!out.quality.satisfied) out.reasons.push_back("quality: " + out.quality.detail);

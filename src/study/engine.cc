@@ -23,6 +23,51 @@ std::string part(const ingest::Value& resolved, const char* path) {
   return value == nullptr ? "-" : ingest::canonical_text(*value);
 }
 
+// What of a document decides the bits of every output: without the keys that only name things.
+ingest::Value without_labels(const ingest::Value& document) {
+  static constexpr std::string_view kLabels[] = {"plumbline", "kind", "name", "family", "source"};
+  ingest::Value out = document;
+  std::erase_if(out.entries, [](const ingest::Entry& e) {
+    return std::find(std::begin(kLabels), std::end(kLabels), e.key) != std::end(kLabels);
+  });
+  return out;
+}
+
+// Whether every initializer has its values in the file; what nodes compute or fill comes from the file too.
+bool holds_its_values(const ingest::Graph& graph) {
+  std::vector<bool> made(graph.tensors.size(), false);
+  for (const auto& node : graph.nodes) {
+    for (const TensorId id : node.outputs) {
+      if (id.valid()) made[id.at()] = true;
+    }
+  }
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    if (graph.tensors[i].parameter && !graph.tensors[i].has_data && !made[i]) return false;
+  }
+  return true;
+}
+
+// The models' operators, weights and bindings and the policy's formats; names, families and shares of the traffic are
+// no arithmetic. An ONNX file counts by its bytes, and by its path too where these lack the weights (external data).
+std::string arithmetic_text(const ingest::Scenario& scenario, const ingest::Library& library) {
+  std::string out;
+  const ingest::Value* models = scenario.resolved.find("models");
+  for (std::size_t m = 0; m < scenario.models.size(); ++m) {
+    const ingest::ModelUse& use = scenario.models[m];
+    out += fmt::format("{}|{}", use.batch_symbol, use.sequence_symbol);
+    for (const auto& [symbol, size] : use.bind) out += fmt::format("|{}={}", symbol, size);
+    if (const ingest::Value* document = models->items[m].find("document")) {
+      out += fmt::format("|{}", ingest::canonical_text(without_labels(*document)));
+    } else if (const ingest::Value* onnx = models->items[m].find("onnx")) {
+      const std::string file = ingest::model_path(*onnx);
+      out += fmt::format("|{}|{}", library.digest(file), holds_its_values(*use.graph) ? "" : file);
+    }
+    out += "\n";
+  }
+  const ingest::Value* precision = scenario.resolved.find("precision");
+  return out + (precision == nullptr ? "-" : ingest::canonical_text(without_labels(*precision)));
+}
+
 // First line of a diagnostic, as an arm's reason.
 std::string reason(const Diagnostics& errors) {
   const auto& first = errors.front();
@@ -272,7 +317,7 @@ std::shared_ptr<const serve::ArrivalTrace> Engine::arrivals(const ingest::Scenar
   return arrivals_[key] = trace;
 }
 
-decide::Arm empty_arm(const Prepared& prepared) {
+decide::Arm Engine::empty_arm(const Prepared& prepared) const {
   decide::Arm arm;
   arm.name = prepared.name;
   arm.hash = prepared.hash;
@@ -284,9 +329,8 @@ decide::Arm empty_arm(const Prepared& prepared) {
   arm.longest_reduction = compiled.longest_reduction;
   arm.exact = prepared.scenario->precision.exact && compiled.longest_reduction < kExactTerms;
   arm.has_weights = compiled.has_weights;
-  arm.numerics_hash =
-      sha256(part(prepared.scenario->resolved, "models") + "|" + part(prepared.scenario->resolved, "precision") + "|" +
-             (arm.exact ? "" : compiled.reduction_order));
+  arm.numerics_hash = sha256(
+      fmt::format("{}|{}", arithmetic_text(*prepared.scenario, library_), arm.exact ? "" : compiled.reduction_order));
   return arm;
 }
 

@@ -88,6 +88,8 @@ class Engine {
                                                             std::int64_t batch, std::int64_t sequence,
                                                             const ingest::Scenario& scenario,
                                                             const ingest::Accelerator& accelerator);
+  /// A prepared configuration as an arm without runs.
+  [[nodiscard]] decide::Arm empty_arm(const Prepared& prepared) const;
 
   ingest::Library& library_;
   unsigned threads_;
@@ -100,8 +102,5 @@ class Engine {
   std::map<std::string, std::shared_ptr<const serve::ArrivalTrace>> arrivals_;
   std::int64_t requests_ = 0;
 };
-
-/// A prepared configuration as an arm without runs.
-[[nodiscard]] decide::Arm empty_arm(const Prepared& prepared);
 
 }  // namespace plumbline::study

@@ -88,8 +88,8 @@ Options midpoints(const ingest::FixRow& row, const FixContext& c) {
     sizes.push_back(static_cast<std::int64_t>(split_number(&item).value_or(NumberText{}).value));
   std::vector<Value> items;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (i > 0 && sizes[i] - sizes[i - 1] >= 2)
-      items.push_back(number_value(static_cast<double>((sizes[i] + sizes[i - 1]) / 2), ""));
+    const std::int64_t middle = i > 0 ? (sizes[i] + sizes[i - 1]) / 2 : 0;  // whole: a size
+    if (i > 0 && sizes[i] - sizes[i - 1] >= 2) items.push_back(number_value(static_cast<double>(middle), ""));
     items.push_back(number_value(static_cast<double>(sizes[i]), ""));
   }
   return {{"", ingest::make_list(std::move(items))}};

@@ -15,13 +15,49 @@ namespace plumbline::study {
 
 using decide::ReliefKind;
 
+namespace {
+
+// Bottleneck class that a replayed mapping stands for: what the symptom counts or, where that is no movement, the path
+// whose bytes rose most in the symptom's slice; without one the mapping costs compute.
+std::string movement_class(const decide::EvidenceTable& table, const decide::Symptom& symptom) {
+  struct Entry {
+    const char* metric;
+    const char* name;
+  };
+  constexpr Entry kRows[] = {{"off_array_weight_bytes_per_inference", "weight_movement"},
+                             {"off_array_activation_bytes_per_inference", "activation_movement"},
+                             {"off_array_stationary_bytes_per_inference", "activation_movement"},
+                             {"psum_bytes_per_inference", "psum_movement"},
+                             {"off_chip_weight_bytes_per_inference", "off_chip_bandwidth"},
+                             {"off_chip_activation_bytes_per_inference", "off_chip_bandwidth"}};
+  std::string rose = "compute";
+  double most = 0;
+  for (const auto& row : kRows) {
+    if (symptom.metric == row.metric) return row.name;
+    const auto moved =
+        decide::compare(table.baseline, table.candidate, *validate::find_metric(row.metric), symptom.slice, 0, 0.05);
+    if (!moved.valid || !(moved.candidate - moved.baseline > most)) continue;
+    most = moved.candidate - moved.baseline;
+    rose = row.name;
+  }
+  return rose;
+}
+
+// The same where only movement over shared wires is meant.
+std::string wire_class(const decide::EvidenceTable& table, const decide::Symptom& symptom) {
+  const std::string rose = movement_class(table, symptom);
+  return rose == "weight_movement" || rose == "psum_movement" ? rose : "activation_movement";
+}
+
+}  // namespace
+
 void Planner::add_resource_rows(std::vector<Row>& rows, bool weight_metric) const {
   for (auto& resource : resource_reliefs(*baseline_.scenario->accelerator, weight_metric)) {
     Row row;
     row.relief.resource = resource.resource;
     row.relief.kind = resource.kind;
     row.relief.remapped = resource.edit.remap;
-    row.relief.bottleneck = resource.bottleneck;
+    row.relief.bottleneck = resource.bottleneck.empty() ? wire_class(out_.table, symptom_) : resource.bottleneck;
     row.baseline = engine_.prepare_or_fail("baseline", comparison_.baseline, resource.edit);
     row.candidate = engine_.prepare_or_fail("candidate", document(all_), resource.edit);
     if (row.relief.kind == ReliefKind::rate) {
@@ -81,36 +117,6 @@ void Planner::add_constraint_rows(std::vector<Row>& rows) const {
     }
   }
 }
-
-namespace {
-
-// Bottleneck class that a replayed mapping stands for: what the symptom counts or, where that is no movement, the path
-// whose bytes rose most in the symptom's slice; without one the mapping costs compute.
-std::string movement_class(const decide::EvidenceTable& table, const decide::Symptom& symptom) {
-  struct Entry {
-    const char* metric;
-    const char* name;
-  };
-  constexpr Entry kRows[] = {{"off_array_weight_bytes_per_inference", "weight_movement"},
-                             {"off_array_activation_bytes_per_inference", "activation_movement"},
-                             {"off_array_stationary_bytes_per_inference", "activation_movement"},
-                             {"psum_bytes_per_inference", "psum_movement"},
-                             {"off_chip_weight_bytes_per_inference", "off_chip_bandwidth"},
-                             {"off_chip_activation_bytes_per_inference", "off_chip_bandwidth"}};
-  std::string rose = "compute";
-  double most = 0;
-  for (const auto& row : kRows) {
-    if (symptom.metric == row.metric) return row.name;
-    const auto moved =
-        decide::compare(table.baseline, table.candidate, *validate::find_metric(row.metric), symptom.slice, 0, 0.05);
-    if (!moved.valid || !(moved.candidate - moved.baseline > most)) continue;
-    most = moved.candidate - moved.baseline;
-    rose = row.name;
-  }
-  return rose;
-}
-
-}  // namespace
 
 void Planner::add_policy_rows(std::vector<Row>& rows) const {
   const ingest::Value candidate = document(all_);
@@ -260,7 +266,7 @@ void Planner::add_pairs() {
       row.relief.resource = first->resource + " + " + second->resource;
       row.relief.kind = first->kind;
       row.relief.remapped = edit.remap;
-      row.relief.bottleneck = first->bottleneck;
+      row.relief.bottleneck = first->bottleneck.empty() ? wire_class(table, symptom_) : first->bottleneck;
       row.baseline = engine_.prepare_or_fail("baseline", comparison_.baseline, edit);
       row.candidate = engine_.prepare_or_fail("candidate", document(all_), edit);
       rows.push_back(std::move(row));

@@ -30,6 +30,47 @@ ResourceRelief level_capacity(std::size_t index, const ingest::AcceleratorLevel&
   return out;
 }
 
+// Links of the network between the array and the levels outside it, by the tensor they carry. Rows of a table, as the
+// links differ only in that.
+struct LinkRow {
+  const char* tensor;
+  const char* bottleneck;
+  ingest::TensorNetwork ingest::ArrayNetworks::*network;
+};
+
+constexpr LinkRow kLinks[] = {
+    {"weight", "weight_movement", &ingest::ArrayNetworks::weights},
+    {"input", "activation_movement", &ingest::ArrayNetworks::inputs},
+    {"sum", "psum_movement", &ingest::ArrayNetworks::outputs},
+};
+
+ResourceRelief link_rate(std::size_t index, const std::string& resource, std::vector<const LinkRow*> links) {
+  ResourceRelief out;
+  out.resource = resource;
+  if (links.size() == 1) out.bottleneck = links.front()->bottleneck;
+  out.edit.name = "rate:" + resource;
+  out.edit.apply = [index, links = std::move(links)](ingest::Accelerator& a) {
+    for (const LinkRow* row : links) ((*a.levels[index].networks).*(row->network)).link = {};
+  };
+  return out;
+}
+
+// Shared wires have one rate: they are relieved together, and what they then carried most of is told from the run.
+void add_links(std::size_t index, const ingest::AcceleratorLevel& level, std::vector<ResourceRelief>& out) {
+  if (!level.networks) return;
+  std::vector<const LinkRow*> limited;
+  for (const auto& row : kLinks) {
+    const ingest::Rate& link = ((*level.networks).*(row.network)).link;
+    if (link.bytes_per_cycle || link.bytes_per_second) limited.push_back(&row);
+  }
+  if (level.networks->shared && limited.size() > 1) {
+    out.push_back(link_rate(index, fmt::format("{} link rate", level.name), limited));
+    return;
+  }
+  for (const LinkRow* row : limited)
+    out.push_back(link_rate(index, fmt::format("{} {} link rate", level.name, row->tensor), {row}));
+}
+
 // Rates that are no level's. A relieved rate is this many times its own: far beyond any other limit here.
 constexpr double kRelieved = 1e6;
 
@@ -66,6 +107,7 @@ std::vector<ResourceRelief> resource_reliefs(const ingest::Accelerator& accelera
     const auto& level = accelerator.levels[i];
     if (level.read.bytes_per_cycle || level.read.bytes_per_second) out.push_back(level_rate(i, level, true));
     if (level.write.bytes_per_cycle || level.write.bytes_per_second) out.push_back(level_rate(i, level, false));
+    add_links(i, level, out);
   }
   for (const auto& unit : kUnits) {
     ResourceRelief row;

@@ -12,12 +12,12 @@ namespace plumbline::study {
 struct ResourceRelief {
   std::string resource;
   decide::ReliefKind kind = decide::ReliefKind::rate;
-  std::string bottleneck;
+  std::string bottleneck;  ///< empty: the movement that rose most in the symptom's slice
   AcceleratorEdit edit;
 };
 
-/// Every rate and capacity the accelerator has: levels, preload, array, vector unit, host. `weight_metric`: the symptom
-/// counts weight bytes, so what bounds the streamed tile stands for weight movement.
+/// Every rate and capacity the accelerator has: levels, network links, preload, array, vector unit, host.
+/// `weight_metric`: the symptom counts weight bytes, so what bounds the streamed tile stands for weight movement.
 [[nodiscard]] std::vector<ResourceRelief> resource_reliefs(const ingest::Accelerator& accelerator, bool weight_metric);
 
 }  // namespace plumbline::study

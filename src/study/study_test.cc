@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "decide/decision.h"
@@ -151,6 +153,102 @@ TEST(Neighbours, ASmallerArrayStillNamesTheTiles) {
   EXPECT_EQ(d.first_failing_stage, "schedule");
   EXPECT_EQ(d.first_failing_change, "tiles");
   EXPECT_EQ(d.bottleneck.name, "weight_movement");
+}
+
+TEST(Labels, RenamingAModelOrAPolicyIsNoChangeOfArithmetic) {
+  const auto d =
+      decide_on("", {{"model-name", ingest::Stage::ingest,
+                      "models: [{name: renamed, family: another, catalog: bert-base, share: 1.0}]"},
+                     {"policy-name", ingest::Stage::lower, "precision: {name: int8-ours, source: renamed}"}});
+  EXPECT_EQ(d.quality.how, "identity") << d.quality.detail;
+  EXPECT_EQ(d.verdict, decide::Verdict::release);
+}
+
+std::string numerics_of(ingest::Library& library, const std::string& path, const std::string& patch) {
+  Engine engine(library, 1);
+  auto document = library.read_document(path).value();
+  if (!patch.empty()) document = ingest::apply_changes(document, {}, {}, {yaml(patch)});
+  const auto prepared = engine.prepare("test", document);
+  EXPECT_TRUE(prepared.ok()) << render(prepared.errors());
+  return engine.run({{&*prepared, {}, {1}}}).front().numerics_hash;
+}
+
+TEST(Labels, WhatChangesABitStillCounts) {
+  ingest::Library library(kCatalog);
+  const std::string burst = kBurst + "baseline.yaml";
+  const std::string plain = numerics_of(library, burst, "");
+  EXPECT_EQ(numerics_of(library, burst, "precision: {name: int8-ours}"), plain);
+  EXPECT_EQ(numerics_of(library, burst, kTiles), plain) << "exact sums";
+  EXPECT_NE(numerics_of(library, burst, "precision: bf16-fp32"), plain);
+  EXPECT_NE(numerics_of(library, burst, "precision: {exact: false}"), plain);
+  EXPECT_NE(numerics_of(library, burst, "models: [{name: bert, catalog: vit-b-16, sequence: none}]"), plain);
+}
+
+TEST(Labels, AnOnnxModelCountsByItsBytes) {
+  ingest::Library library(kCatalog);
+  const std::string scenario = kCatalog + "/scenarios/onnx-encoder/baseline.yaml";
+  const std::string model = kCatalog + "/models/encoder-tiny.onnx";
+  const std::string copy = testing::TempDir() + "plumbline_renamed.onnx";
+  const std::string other = testing::TempDir() + "plumbline_other.onnx";
+  std::filesystem::copy_file(model, copy, std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy_file(model, other, std::filesystem::copy_options::overwrite_existing);
+  // One unknown field more (number 1000, varint 1): the same model, which only a reader of every byte could know.
+  std::ofstream(other, std::ios::app | std::ios::binary).write("\xc0\x3e\x01", 3);
+  const auto named = [&](const std::string& path) {
+    return numerics_of(library, scenario, "models: [{name: x, onnx: \"" + path + "\", share: 1.0}]");
+  };
+  EXPECT_EQ(named(copy), named(model));
+  EXPECT_NE(named(other), named(model));
+}
+
+// Where the array waits for its network, the tensor on the limiting link names the mechanism. `array` patches the array
+// level of ws-256-mesh in the baseline.
+decide::Decision decide_on_mesh(const std::string& array, const char* rates, const ChangeText& change) {
+  return decide_on("{accelerator: {base: ws-256-mesh, levels: {array: " + array + "}}, traffic: {arrivals: {burst: {" +
+                       rates +
+                       "}}}, targets: {latency: {p95: 2 s, p99: 4 s}}, metric: {name: latency_p50, better: lower}}",
+                   {change});
+}
+
+double closed_by(const decide::Decision& d, const std::string& resource) {
+  for (const auto& row : d.mechanism.relief) {
+    if (row.resource == resource && !row.frozen) return row.gap_closed_percent.value_or(0);
+  }
+  ADD_FAILURE() << "nobody relieved " << resource;
+  return 0;
+}
+
+TEST(Links, TheLinkForSumsIsPartialSumMovement) {
+  const auto d = decide_on_mesh("{}", "base: 5 /s, peak: 10 /s",
+                                {"narrow-links", ingest::Stage::execute,
+                                 "accelerator: {levels: {array: {network: {outputs: {link: 16 B/cycle}}}}}"});
+  EXPECT_TRUE(d.mechanism.identified);
+  EXPECT_EQ(d.mechanism.resource, "array sum link rate");
+  EXPECT_EQ(d.bottleneck.name, "psum_movement");
+  EXPECT_GT(closed_by(d, "array sum link rate"), 99);
+  EXPECT_LT(std::abs(closed_by(d, "array input link rate")), 1);
+  EXPECT_LT(std::abs(closed_by(d, "array weight link rate")), 1);
+}
+
+TEST(Links, TheLinkForInputsIsActivationMovement) {
+  const auto d = decide_on_mesh("{network: {outputs: {link: 4096 B/cycle}}}", "base: 100 /s, peak: 300 /s",
+                                {"wider-operands", ingest::Stage::lower, "precision: bf16-fp32"});
+  EXPECT_EQ(d.bottleneck.name, "activation_movement");
+  EXPECT_GT(closed_by(d, "array input link rate"), 80);
+  EXPECT_LT(std::abs(closed_by(d, "array sum link rate")), 1);
+}
+
+TEST(Links, SharedWiresAreRelievedTogether) {
+  const std::string wires = "{topology: mesh_xy, link: 4096 B/cycle}";
+  const auto d = decide_on_mesh(
+      "{network: {weights: " + wires + ", inputs: " + wires + ", outputs: " + wires + ", shared: true}}",
+      "base: 5 /s, peak: 10 /s",
+      {"narrow-links", ingest::Stage::execute,
+       "accelerator: {levels: {array: {network: {weights: {link: 2048 B/cycle}, inputs: {link: 2048 B/cycle}, outputs: "
+       "{link: 2048 B/cycle}}}}}"});
+  EXPECT_TRUE(d.mechanism.identified);
+  EXPECT_EQ(d.mechanism.resource, "array link rate");
+  EXPECT_GT(closed_by(d, "array link rate"), 99);
 }
 
 TEST(Patches, TheDifferenceTakesOneDocumentToTheOther) {
