@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "report/words.h"
 #include "schedule/choice_reasons.h"
 
 namespace plumbline::report {
@@ -23,14 +24,18 @@ double watts(const MappingPrice& price, Hertz clock) {
 }
 
 std::string figures(std::string_view name, const MappingPrice& price, Hertz clock) {
-  return fmt::format("  {:<22} {:>10.2f} {:>10.2f} {:>10.2f} {:>11.3f} {:>12} {:>8.2f}\n", name,
+  return fmt::format("  {:<22} {:>10.2f} {:>10.2f} {:>10.2f} {:>11} {:>12} {:>8.2f}\n", name,
                      megabytes(price.off_array_weight), megabytes(price.off_array_activation), megabytes(price.psum),
-                     price.femtojoules * 1e-12, price.cycles, watts(price, clock));
+                     figure(price.femtojoules * 1e-15, "J"), price.cycles, watts(price, clock));
 }
 
 std::string against(double chosen, double other, std::string_view unit, int digits) {
   if (chosen == other) return fmt::format("{:.{}f} {} either way", chosen, digits, unit);
   return fmt::format("{:.{}f} against {:.{}f} {}", chosen, digits, other, digits, unit);
+}
+
+std::string either(const std::string& chosen, const std::string& other) {
+  return chosen == other ? chosen + " either way" : chosen + " against " + other;
 }
 
 bool same(const MappingPrice& a, const MappingPrice& b) {
@@ -60,7 +65,7 @@ std::string reason(const ClassChoice& choice, Hertz clock) {
       other->dataflow, against(megabytes(a.off_array_weight), megabytes(b.off_array_weight), "MB", 2),
       against(megabytes(a.off_array_activation), megabytes(b.off_array_activation), "MB", 2),
       psum ? ", partial sums " + against(megabytes(a.psum), megabytes(b.psum), "MB", 2) : "",
-      against(a.femtojoules * 1e-12, b.femtojoules * 1e-12, "mJ", 3),
+      either(figure(a.femtojoules * 1e-15, "J"), figure(b.femtojoules * 1e-15, "J")),
       against(static_cast<double>(a.cycles) * 1e-6, static_cast<double>(b.cycles) * 1e-6, "M cycles", 3),
       against(watts(a, clock), watts(b, clock), "W", 2));
 }
@@ -82,7 +87,7 @@ std::string dataflow_choice_text(const schedule::Bucket& bucket, Hertz clock) {
     if (choice.alternatives.size() < 2) continue;
     out += fmt::format("\n{}: {}\n", choice.layer_class, winners(choice));
     out += fmt::format("  {:<22} {:>10} {:>10} {:>10} {:>11} {:>12} {:>8}\n", "if every kernel ran", "weight MB",
-                       "activ. MB", "psum MB", "energy mJ", "cycles", "W");
+                       "activ. MB", "psum MB", "energy", "cycles", "W");
     for (const ClassAlternative& row : choice.alternatives) {
       out += row.failure.empty() ? figures(row.dataflow, row.total, clock)
                                  : fmt::format("  {:<22} {}\n", row.dataflow, row.failure);

@@ -52,8 +52,8 @@ class Screen {
 
   // Whether a break between the words would part a number from its unit.
   static bool belongs(std::string_view number, std::string_view unit) {
-    constexpr std::string_view kUnits[] = {"%",  "B", "kB", "MB", "GB", "ns", "µs",
-                                           "ms", "s", "µJ", "mJ", "J",  "/s", "/J"};
+    constexpr std::string_view kUnits[] = {"%", "B",  "kB", "MB", "GB", "ns", "µs", "ms",
+                                           "s", "pJ", "nJ", "µJ", "mJ", "J",  "/s", "/J"};
     while (!unit.empty() && std::string_view(",.;:)").find(unit.back()) != std::string_view::npos)
       unit.remove_suffix(1);
     const bool digit = !number.empty() && number.back() >= '0' && number.back() <= '9';

@@ -7,17 +7,13 @@
 #include "lower/kernel.h"
 #include "report/chain_text.h"
 #include "report/choice_text.h"
+#include "report/words.h"
 #include "validate/statistics.h"
 
 namespace plumbline::report {
 namespace {
 
-std::string bytes_text(double bytes) {
-  if (bytes >= 1e9) return fmt::format("{:.2f} GB", bytes * 1e-9);
-  if (bytes >= 1e6) return fmt::format("{:.2f} MB", bytes * 1e-6);
-  if (bytes >= 1e3) return fmt::format("{:.2f} kB", bytes * 1e-3);
-  return fmt::format("{:.0f} B", bytes);
-}
+std::string bytes_text(double bytes) { return figure(bytes, "B"); }
 
 std::string dims_text(const lower::Kernel& kernel) {
   std::string out;
@@ -28,13 +24,6 @@ std::string dims_text(const lower::Kernel& kernel) {
 
 std::string shape_text(std::int64_t batch, std::int64_t sequence) {
   return sequence > 0 ? fmt::format("{} x {}", batch, sequence) : fmt::format("{}", batch);
-}
-
-std::string value_text(double value, std::string_view unit) {
-  if (unit == "B") return bytes_text(value);
-  if (unit == "s") return fmt::format("{:.3f} ms", value * 1e3);
-  if (unit == "J") return fmt::format("{:.3f} mJ", value * 1e3);
-  return fmt::format("{:.5g} {}", value, unit);
 }
 
 // The largest compiled shape of a model: what the verbs show in detail.
@@ -133,11 +122,11 @@ std::string execute_text(const study::Prepared& prepared) {
       moved.off_chip_weight += layer.movement.off_chip_weight;
     }
     out += fmt::format(
-        "{:>12} {:>11} {:>7.3f} ms {:>6.1f} % {:>14} {:>14} {:>7.3f} J\n", shape_text(entry.batch, entry.sequence),
-        entry.cycles, static_cast<double>(entry.duration.raw()) * 1e-6,
+        "{:>12} {:>11} {:>10} {:>6.1f} % {:>14} {:>14} {:>10}\n", shape_text(entry.batch, entry.sequence), entry.cycles,
+        figure(static_cast<double>(entry.duration.raw()) * 1e-9, "s"),
         entry.cycles > 0 ? 100.0 * static_cast<double>(entry.classes[0]) / static_cast<double>(entry.cycles) : 0.0,
         bytes_text(static_cast<double>(moved.off_array_weight)), bytes_text(static_cast<double>(moved.off_chip_weight)),
-        static_cast<double>(entry.femtojoules) * 1e-15);
+        figure(static_cast<double>(entry.femtojoules) * 1e-15, "J"));
   }
   const auto& last = costs.entries.back();
   out += fmt::format("\ncycles of {} by class\n", shape_text(last.batch, last.sequence));
@@ -177,9 +166,8 @@ std::string validate_text(const decide::Arm& arm, const decide::PreFlight& fligh
   const auto& scenario = *arm.scenario;
   std::string out = fmt::format("{} over {} replications\n", scenario.name, arm.runs.size()) + pre_flight_text(flight);
   for (const auto& limit : decide::limits(arm, scenario.gate.alpha)) {
-    out += fmt::format("{:<5} {} (upper bound {}), limit {}: {}\n", limit.name, value_text(limit.value, limit.unit),
-                       value_text(limit.upper, limit.unit), value_text(limit.limit, limit.unit),
-                       limit.met ? "met" : "missed");
+    out += fmt::format("{:<5} {} (upper bound {}), limit {}: {}\n", limit.name, figure(limit.value, limit.unit),
+                       figure(limit.upper, limit.unit), figure(limit.limit, limit.unit), limit.met ? "met" : "missed");
   }
   out += fmt::format("\n{:<44} {:<34} {:>14} {:>10}\n", "metric", "slice", "mean", "sd %");
   for (const auto& metric : validate::metrics()) {
@@ -196,7 +184,7 @@ std::string validate_text(const decide::Arm& arm, const decide::PreFlight& fligh
       const auto interval = validate::mean_interval(seeds, 0.95);
       if (interval.mean == 0) continue;
       out += fmt::format("{:<44} {:<34} {:>14} {:>9.2f}\n", metric.name, id.load == "all" ? "everything" : id.name(),
-                         value_text(interval.mean, metric.unit), 100 * interval.sd / interval.mean);
+                         figure(interval.mean, metric.unit), 100 * interval.sd / interval.mean);
     }
   }
   out += "\ninvariants: ";

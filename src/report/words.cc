@@ -19,10 +19,11 @@ struct Scale {
 
 // Smallest first within a unit; the largest whose factor does not exceed the value is shown.
 constexpr std::array kScales = {
-    Scale{"B", 1, "B"},        Scale{"B", 1e3, "kB"},  Scale{"B", 1e6, "MB"},  Scale{"B", 1e9, "GB"},
-    Scale{"B", 1e12, "TB"},    Scale{"s", 1e-9, "ns"}, Scale{"s", 1e-6, "µs"}, Scale{"s", 1e-3, "ms"},
-    Scale{"s", 1, "s"},        Scale{"J", 1e-6, "µJ"}, Scale{"J", 1e-3, "mJ"}, Scale{"J", 1, "J"},
-    Scale{"ratio", 1e-2, "%"}, Scale{"1/s", 1, "/s"},  Scale{"1/J", 1, "/J"},  Scale{"W", 1, "W"},
+    Scale{"B", 1, "B"},     Scale{"B", 1e3, "kB"},   Scale{"B", 1e6, "MB"},     Scale{"B", 1e9, "GB"},
+    Scale{"B", 1e12, "TB"}, Scale{"s", 1e-9, "ns"},  Scale{"s", 1e-6, "µs"},    Scale{"s", 1e-3, "ms"},
+    Scale{"s", 1, "s"},     Scale{"J", 1e-12, "pJ"}, Scale{"J", 1e-9, "nJ"},    Scale{"J", 1e-6, "µJ"},
+    Scale{"J", 1e-3, "mJ"}, Scale{"J", 1, "J"},      Scale{"ratio", 1e-2, "%"}, Scale{"1/s", 1, "/s"},
+    Scale{"1/J", 1, "/J"},  Scale{"W", 1, "W"},
 };
 
 Scale scale_of(double magnitude, std::string_view unit) {
@@ -30,7 +31,8 @@ Scale scale_of(double magnitude, std::string_view unit) {
   bool any = false;
   for (const auto& scale : kScales) {
     if (scale.unit != unit) continue;
-    if (!any || magnitude >= scale.factor) chosen = scale;
+    // Nothing has no size: it is shown in the unit itself.
+    if (!any || (magnitude == 0 ? scale.factor == 1 : magnitude >= scale.factor)) chosen = scale;
     any = true;
   }
   return chosen;
@@ -80,6 +82,20 @@ std::string quantity(double value, std::string_view unit) {
   if (!std::isfinite(value)) return "unknown";
   const Scale scale = scale_of(std::abs(value), unit);
   return fmt::format("{} {}", digits(value / scale.factor), scale.shown);
+}
+
+std::string figure(double value, std::string_view unit) {
+  if (!std::isfinite(value)) return "unknown";
+  // What would round up to 1000 of a unit is one of the next.
+  constexpr double kRoundsUp = 1 + 0.5e-4;
+  const Scale scale = scale_of(std::abs(value) * kRoundsUp, unit);
+  const double shown = value / scale.factor;
+  if (shown == 0) return fmt::format("0 {}", scale.shown);
+  const double size = std::abs(shown);
+  if (scale.shown == "B" && size == std::floor(size)) return fmt::format("{:.0f} B", shown);
+  const int places = size >= 999.95 ? 0 : size >= 99.995 ? 1 : size >= 9.9995 ? 2 : size >= 0.99995 ? 3 : 4;
+  if (size < 0.001) return fmt::format("{:.4g} {}", shown, scale.shown);
+  return fmt::format("{:.{}f} {}", shown, places, scale.shown);
 }
 
 std::string from_to(double before, double after, std::string_view unit) {

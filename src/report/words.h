@@ -12,6 +12,9 @@ namespace plumbline::report {
 /// `unit` is a metric's: B, s, J, 1/s, 1/J, ratio or a plain word. Not finite: "unknown".
 [[nodiscard]] std::string quantity(double value, std::string_view unit);
 
+/// "14.23 MB", "2.000 mJ": four significant digits, for tables of measured figures.
+[[nodiscard]] std::string figure(double value, std::string_view unit);
+
 /// "14.2 → 20.1 MB": both in the unit of the larger.
 [[nodiscard]] std::string from_to(double before, double after, std::string_view unit);
 

@@ -11,11 +11,28 @@ TEST(Words, QuantitiesChooseAUnitThatKeepsThreeDigits) {
   EXPECT_EQ(quantity(14.2e6, "B"), "14.2 MB");
   EXPECT_EQ(quantity(999, "B"), "999 B");
   EXPECT_EQ(quantity(0.0183, "s"), "18.3 ms");
-  EXPECT_EQ(quantity(0, "s"), "0 ns");
+  EXPECT_EQ(quantity(0, "s"), "0 s");
   EXPECT_EQ(quantity(0.0002, "ratio"), "0.02 %");
   EXPECT_EQ(quantity(0.001, "ratio"), "0.10 %");
   EXPECT_EQ(quantity(std::numeric_limits<double>::quiet_NaN(), "B"), "unknown");
   EXPECT_EQ(quantity(std::numeric_limits<double>::infinity(), "s"), "unknown");
+}
+
+TEST(Words, FiguresHaveFourDigitsInTheUnitThatKeepsThem) {
+  EXPECT_EQ(figure(21.3846e-6, "J"), "21.38 µJ");
+  EXPECT_EQ(figure(2e-3, "J"), "2.000 mJ");
+  EXPECT_EQ(figure(0.99996e-3, "J"), "1.000 mJ");
+  EXPECT_EQ(figure(0.9994e-3, "J"), "999.4 µJ");
+  EXPECT_EQ(figure(4.6e-12, "J"), "4.600 pJ");
+  EXPECT_EQ(figure(0.0123, "s"), "12.30 ms");
+  EXPECT_EQ(figure(3, "B"), "3 B");
+  EXPECT_EQ(figure(2.5, "B"), "2.500 B");
+  EXPECT_EQ(figure(440860, "B"), "440.9 kB");
+  EXPECT_EQ(figure(0, "J"), "0 J");
+  EXPECT_EQ(figure(2003.4, "1/s"), "2003 /s");
+  EXPECT_EQ(figure(0.001, "ratio"), "0.1000 %");
+  EXPECT_EQ(figure(-0.0123, "s"), "-12.30 ms");
+  EXPECT_EQ(figure(std::numeric_limits<double>::quiet_NaN(), "J"), "unknown");
 }
 
 TEST(Words, BothEndsOfAChangeShareTheUnitOfTheLarger) {
