@@ -44,7 +44,8 @@ int decide_command(const Arguments& arguments, std::ostream& out, std::ostream& 
   DecideFlags flags;
   app.add_option("baseline", flags.baseline, "scenario file, or the folder of a stored pack")->required();
   app.add_option("candidate", flags.candidate, "candidate file: base and changes")->required();
-  app.add_option("-o,--output", flags.output, "folder for the evidence pack; an older pack there is replaced, unless it holds other files too");
+  app.add_option("-o,--output", flags.output,
+                 "folder for the evidence pack; an older pack there is replaced, unless it holds other files too");
   app.add_option("--format", flags.format, "what is printed: text, json or md")
       ->check(CLI::IsMember({"text", "json", "md"}));
   app.add_option("--pairs", flags.pairs, "judging replications; 0 = as many as the gate asks")

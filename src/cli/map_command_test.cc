@@ -18,7 +18,7 @@ struct Outcome {
   std::string err;
 };
 
-Outcome map(std::vector<std::string> arguments) {
+Outcome map(const std::vector<std::string>& arguments) {
   setenv("PLUMBLINE_CATALOG", PLUMBLINE_SOURCE_DIR "/catalog", 1);
   std::ostringstream out, err;
   const int code = map_command(arguments, out, err);

@@ -320,7 +320,7 @@ Result<Observation> read_observation(const std::string& text) {
 /// Converts results and writes what was asked for; `values` become the converted ones.
 Status finish_run(const MatmulCommandOptions& o, const std::vector<Format>& more, const Loaded& loaded, Format format,
                   std::span<float> values, MatmulRunReport& run) {
-  RoundSpec spec{.format = format, .rounding = Rounding::rne, .saturation = Saturation::off};
+  RoundSpec spec{.format = std::move(format), .rounding = Rounding::rne, .saturation = Saturation::off};
   if (!o.output.empty()) {
     if (o.output_saturation.empty()) {
       return make_error("usage", {}, "--output without a saturation policy",

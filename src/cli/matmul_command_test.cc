@@ -16,7 +16,7 @@ nlohmann::json run_json(std::vector<std::string> arguments) {
 }
 
 std::string write_matrix(const char* name, std::vector<float> values, std::size_t rows, std::size_t columns) {
-  const std::string path = temporary(name);
+  std::string path = temporary(name);
   EXPECT_TRUE(numerics::save_npy(path, numerics::make_npy(values, {rows, columns})).ok());
   return path;
 }

@@ -73,9 +73,9 @@ double percent(std::int64_t part, std::int64_t whole) {
 bool counts(const RegisterRow& row, const RegisterTally& tally) { return row.of_blocks || tally.name != "tensor core"; }
 
 std::string bar(std::int64_t count, std::int64_t largest) {
-  const auto length = static_cast<int>(static_cast<double>(count) / static_cast<double>(largest) * kBarWidth + 0.5);
+  const auto length = std::lround(static_cast<double>(count) / static_cast<double>(largest) * kBarWidth);
   std::string text;
-  for (int i = 0; i < length; ++i) text += "█";
+  for (long i = 0; i < length; ++i) text += "█";
   if (length == 0 && count != 0) text = "▏";  // what occurs is seen
   return text;
 }

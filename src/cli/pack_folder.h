@@ -1,6 +1,6 @@
 #pragma once
-// Writing an evidence pack: into OUT.partial, then swapped in; an existing OUT is replaced only if it holds our manifest
-// and no file beside those the manifest lists. What plumbline did not write is never removed.
+// Writing an evidence pack: into OUT.partial, then swapped in; an existing OUT is replaced only if it holds our
+// manifest and no file beside those the manifest lists. What plumbline did not write is never removed.
 #include <map>
 #include <string>
 

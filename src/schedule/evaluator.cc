@@ -212,9 +212,9 @@ struct Passage {
 void pass(const NestLoop& loop, std::uint32_t relevant, Passage& p) {
   const bool used = ((relevant >> loop.dim) & 1U) != 0;
   const bool temporal = !loop.spatial;
-  p.moving *= used & temporal ? p.standing : 1;
+  p.moving *= (used & temporal) ? p.standing : 1;
   p.standing = temporal ? (used ? 1 : p.standing * loop.bound) : p.standing;
-  p.copies *= !used & !temporal ? loop.bound : 1;
+  p.copies *= (!used & !temporal) ? loop.bound : 1;
 }
 
 using Passages = std::array<std::array<Passage, kMaxOperands>, kMaxLevels + 1>;

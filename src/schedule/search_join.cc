@@ -78,7 +78,8 @@ Score Joiner::score(const Load& load, double steps, double used) const {
 double Joiner::least_steps(const Node& node) const {
   const double rest = (context_.y() == nullptr ? 1.0 : static_cast<double>(context_.y()->size)) *
                       (context_.z() == nullptr ? 1.0 : static_cast<double>(context_.z()->size));
-  return node.steps * rest / std::min(rest, std::floor(static_cast<double>(context_.machine.units() / node.copies)));
+  const std::int64_t room = context_.machine.units() / node.copies;  // whole: copies stand on whole units
+  return node.steps * rest / std::min(rest, static_cast<double>(room));
 }
 
 bool Joiner::improves(const Score& bound) const {
