@@ -1,5 +1,7 @@
 #include "ingest/graph_counts.h"
 
+#include <fmt/format.h>
+
 #include "core/check.h"
 #include "ingest/shape_math.h"
 
@@ -28,6 +30,18 @@ std::int64_t parameter_elements(const ShapedGraph& shaped) {
     total += *elements;
   }
   return total;
+}
+
+bool has_dimension(const Graph& graph, const std::string& name) {
+  for (const TensorId id : graph.inputs) {
+    const Tensor& tensor = graph.tensors[id.at()];
+    if (!tensor.shape) continue;
+    for (std::size_t axis = 0; axis < tensor.shape->size(); ++axis) {
+      if (!name.empty() && (*tensor.shape)[axis].symbol == name) return true;
+      if (fmt::format("{}.{}", tensor.name, axis) == name) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace plumbline::ingest

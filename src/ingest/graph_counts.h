@@ -1,6 +1,7 @@
 #pragma once
-// How large a model is.
+// How large a model is, and which sizes it leaves open.
 #include <cstdint>
+#include <string>
 
 #include "ingest/graph.h"
 
@@ -11,5 +12,8 @@ namespace plumbline::ingest {
 /// is not counted again.
 /// Batch normalisation's running mean and variance count, as ONNX passes them like weights.
 [[nodiscard]] std::int64_t parameter_elements(const ShapedGraph& shaped);
+
+/// Whether an input has a dimension of this name: its symbol, or "input.axis" (a fixed size too can be bound so).
+[[nodiscard]] bool has_dimension(const Graph& graph, const std::string& name);
 
 }  // namespace plumbline::ingest

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "ingest/graph_counts.h"
 #include "ingest/library.h"
 #include "ingest/read_compile.h"
 #include "ingest/scenario.h"
@@ -116,6 +118,13 @@ void read_arrivals(const Value& value, Arrivals& out, Diagnostics& errors) {
       errors.push_back(
           make_error("bad-value", v->span, "a burst as long as its period", "make 'for' shorter than 'every'"));
     }
+  }
+  for (const char* key : {"trace", "closed", "load"}) {
+    const Value* v = map.find(key);
+    if (v == nullptr) continue;
+    ++kinds;
+    errors.push_back(make_error("unsupported", v->span, fmt::format("arrivals by '{}' are not modelled yet", key),
+                                "describe them as poisson, constant or burst"));
   }
   map.finish();
   if (kinds != 1 && value.kind == ValueKind::map) {
@@ -282,6 +291,55 @@ std::vector<FixRow> read_fixes(const Value& value, Diagnostics& errors) {
   return out;
 }
 
+// Symbols of the model's inputs, in their order.
+std::vector<std::string> input_symbols(const Graph& graph) {
+  std::vector<std::string> out;
+  for (const TensorId id : graph.inputs) {
+    const auto& shape = graph.tensors[id.at()].shape;
+    if (!shape) continue;
+    for (const auto& dimension : *shape) {
+      const bool known = std::find(out.begin(), out.end(), dimension.symbol) != out.end();
+      if (!dimension.symbol.empty() && !known) out.push_back(dimension.symbol);
+    }
+  }
+  return out;
+}
+
+// Whether the model is made for batches of exactly this size.
+bool fixed_at(const Graph& graph, std::int64_t batch) {
+  return std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](TensorId id) {
+    const auto& shape = graph.tensors[id.at()].shape;
+    return shape && !shape->empty() && shape->front().value == batch;
+  });
+}
+
+// A compiled batch or sequence that the model cannot take would be costed as whatever the model is fixed at.
+void check_symbols(const ModelUse& model, const Buckets& shapes, Diagnostics& errors) {
+  if (!model.graph) return;
+  const auto symbols = input_symbols(*model.graph);
+  const auto has = [&](const std::string& symbol) { return has_dimension(*model.graph, symbol); };
+  const auto first = [&] { return model.graph->inputs.empty() ? TensorId{} : model.graph->inputs.front(); };
+  const std::string help =
+      !symbols.empty()
+          ? fmt::format("its inputs name {}: say which it is with batch: or sequence:", fmt::join(symbols, ", "))
+          : fmt::format(
+                "every dimension of its inputs is fixed: export it with a named batch dimension, or say batch: "
+                "{}.0 if the graph takes other sizes there",
+                first().valid() ? model.graph->tensors[first().at()].name : "INPUT");
+  if (!has(model.batch_symbol) && !(shapes.batch.size() == 1 && fixed_at(*model.graph, shapes.batch.front()))) {
+    errors.push_back(make_error("unknown-name", model.span,
+                                fmt::format("the model '{}' has no dimension '{}' to compile batches of {} into",
+                                            model.name, model.batch_symbol, fmt::join(shapes.batch, ", ")),
+                                help));
+  }
+  // The default name may be missing: an image model beside one of text has no sequence.
+  if (!model.sequence_symbol.empty() && model.sequence_symbol != "sequence" && !has(model.sequence_symbol)) {
+    errors.push_back(make_error("unknown-name", model.span,
+                                fmt::format("the model '{}' has no dimension '{}'", model.name, model.sequence_symbol),
+                                help));
+  }
+}
+
 // Contradictions between sections, once each section is readable.
 void check_scenario(const Scenario& s, const Value& resolved, Diagnostics& errors) {
   const auto at = [&](const char* path) {
@@ -295,6 +353,7 @@ void check_scenario(const Scenario& s, const Value& resolved, Diagnostics& error
                                             s.serving.batch_max, shapes.batch.back()),
                                 "raise compile.shapes.batch or lower serving.batch.max"));
   }
+  for (const auto& model : s.models) check_symbols(model, shapes, errors);
   // Each pair of a batch and a sequence size is compiled for every model.
   constexpr std::size_t kMaxShapes = 512;
   const std::size_t compiled = shapes.batch.size() * std::max<std::size_t>(1, shapes.sequence.size()) * s.models.size();
@@ -303,14 +362,7 @@ void check_scenario(const Scenario& s, const Value& resolved, Diagnostics& error
                                 fmt::format("{} compiled shapes; the limit is {}", compiled, kMaxShapes),
                                 "compile fewer batch or sequence sizes"));
   }
-  const auto takes_sequence = [](const ModelUse& m) {
-    return m.graph && std::any_of(m.graph->inputs.begin(), m.graph->inputs.end(), [&](TensorId id) {
-             const auto& shape = m.graph->tensors[id.at()].shape;
-             return shape && std::any_of(shape->begin(), shape->end(), [&](const Dimension& d) {
-                      return !d.symbol.empty() && d.symbol == m.sequence_symbol;
-                    });
-           });
-  };
+  const auto takes_sequence = [](const ModelUse& m) { return m.graph && has_dimension(*m.graph, m.sequence_symbol); };
   const bool takes = std::any_of(s.models.begin(), s.models.end(), takes_sequence);
   for (const auto& profile : s.traffic.profiles) {
     if (takes && profile.sequence == 0) {

@@ -9,6 +9,7 @@
 #include "decide/evidence_matrix.h"
 #include "execute/choose_chains.h"
 #include "execute/cost.h"
+#include "ingest/graph_counts.h"
 #include "lower/kernel.h"
 #include "study/fix_rules.h"
 
@@ -73,13 +74,6 @@ std::string reason(const Diagnostics& errors) {
   const auto& first = errors.front();
   const std::string where = first.span.where();
   return where.empty() ? first.message : fmt::format("{} ({})", first.message, where);
-}
-
-bool has_symbol(const ingest::Graph& graph, const std::string& symbol) {
-  return std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](TensorId id) {
-    const auto& shape = graph.tensors[id.at()].shape;
-    return shape && std::any_of(shape->begin(), shape->end(), [&](const auto& d) { return d.symbol == symbol; });
-  });
 }
 
 // Every parameter of every model must fit where everything starts: the outermost level.
@@ -186,8 +180,9 @@ Result<std::shared_ptr<const lower::KernelGraph>> Engine::lowered(const ingest::
     if (const auto it = lowered_.find(key); it != lowered_.end()) return it->second;
   }
   ingest::Bindings bindings = model.bind;
-  if (has_symbol(*model.graph, model.batch_symbol)) bindings[model.batch_symbol] = batch;
-  if (sequence > 0 && has_symbol(*model.graph, model.sequence_symbol)) bindings[model.sequence_symbol] = sequence;
+  if (ingest::has_dimension(*model.graph, model.batch_symbol)) bindings[model.batch_symbol] = batch;
+  if (sequence > 0 && ingest::has_dimension(*model.graph, model.sequence_symbol))
+    bindings[model.sequence_symbol] = sequence;
   PL_TRY(const ingest::ShapedGraph shaped, ingest::infer_shapes(*model.graph, bindings));
   PL_TRY(lower::KernelGraph kernels, lower::lower(shaped, scenario.compile, scenario.precision, accelerator));
   auto shared = std::make_shared<const lower::KernelGraph>(std::move(kernels));
@@ -215,7 +210,7 @@ Result<std::shared_ptr<const Compiled>> Engine::compile(const ingest::Scenario& 
     out->has_weights = out->has_weights && model.graph->has_weights;
     schedule::ModelSchedules schedules;
     schedules.name = model.name;
-    const bool sequenced = has_symbol(*model.graph, model.sequence_symbol);
+    const bool sequenced = ingest::has_dimension(*model.graph, model.sequence_symbol);
     for (const std::int64_t batch : shapes.batch) {
       for (const std::int64_t sequence : sequences) {
         if (!sequenced && !schedules.buckets.empty() && schedules.buckets.back().batch == batch) {
