@@ -14,7 +14,7 @@ void print_help(std::ostream& out) {
   out << "plumbline: from a symptom of an AI accelerator to a release decision, with proof\n\n"
          "usage: plumbline COMMAND …   (plumbline COMMAND --help teaches each)\n\n";
   for (const auto& command : plumbline::cli::commands())
-    out << fmt::format("  {:<10} {}\n", command.name, command.summary);
+    out << fmt::format("  {:<12}{}\n", command.name, command.summary);
   out << "\nexit codes: 0 release or success, 1 the answer is no, 2 no answer could be given\n";
 }
 

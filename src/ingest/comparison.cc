@@ -193,6 +193,26 @@ Value apply_changes(const Value& baseline, const std::vector<Change>& changes, c
   return out;
 }
 
+namespace {
+
+// The files in each other's place: one sentence instead of an error for each of their keys.
+Status check_roles(const Comparison& sides, const Value& candidate) {
+  const auto is_candidate = [](const Value& v) { return v.find("changes") != nullptr && v.find("models") == nullptr; };
+  if (is_candidate(sides.baseline)) {
+    return make_error("bad-value", sides.baseline.span,
+                      fmt::format("'{}' is a candidate, but stands where the baseline is named", sides.baseline_path),
+                      "name the baseline first, then the candidate");
+  }
+  if (candidate.find("models") != nullptr && candidate.find("changes") == nullptr) {
+    return make_error("bad-value", candidate.span,
+                      fmt::format("'{}' is a scenario, but stands where the candidate is named", sides.candidate_path),
+                      "a candidate has base: and changes:; name the baseline first, then the candidate");
+  }
+  return Done{};
+}
+
+}  // namespace
+
 Result<Comparison> read_comparison(const std::string& baseline_path, const std::string& candidate_path,
                                    Library& library) {
   constexpr std::size_t kMaxChanges = 10;  // 2^10 subsets of 24 runs: some seconds
@@ -201,6 +221,7 @@ Result<Comparison> read_comparison(const std::string& baseline_path, const std::
   out.candidate_path = candidate_path;
   PL_TRY(out.baseline, read_side(baseline_path, library));
   PL_TRY(const Value candidate, library.read_document(candidate_path));
+  PL_TRY_STATUS(check_roles(out, candidate));
   Diagnostics errors;
   MapReader map(candidate, "the candidate", errors);
   if (const Value* v = map.require("plumbline")) read_integer(*v, 1, 1, errors);
