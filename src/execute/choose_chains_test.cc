@@ -8,6 +8,7 @@
 #include "core/random.h"
 #include "execute/cost.h"
 #include "lower/sample_graphs.h"
+#include "schedule/counts.h"
 #include "schedule/sample_machines.h"
 
 namespace plumbline::execute {
@@ -231,6 +232,24 @@ TEST(ChooseChains, CyclesAndBytesStillAddUp) {
     EXPECT_EQ(after.layers[l].pe.useful, before.layers[l].pe.useful);
   }
   EXPECT_EQ(after.weight_bytes_unique, before.weight_bytes_unique);
+}
+
+TEST(ChooseChains, EveryChunksCountsEqualTheWalker) {
+  const Accelerator accelerator = machine(640 << 10);
+  const CompileOptions options = options_with_chains();
+  const ChainedSchedules cut = chained(plain_of(residual_pair(), accelerator, options, {{4, 0}}), accelerator, options);
+  const schedule::Bucket& bucket = cut.models[0].buckets[0];
+  int chunks = 0;
+  for (std::size_t k = 0; k < bucket.graph->kernels.size(); ++k) {
+    const lower::Kernel& kernel = bucket.graph->kernels[k];
+    if (kernel.kind != lower::KernelKind::matrix) continue;
+    const schedule::KernelSchedule& made = bucket.schedule->kernels[k];
+    const auto counts = schedule::walk_accesses(kernel.einsum, made.hierarchy, made.mapping);
+    ASSERT_TRUE(counts.ok()) << render(counts.errors());
+    EXPECT_EQ(counts->levels, made.counts.levels) << kernel.name;
+    chunks += kernel.name.find('/') != std::string::npos ? 1 : 0;
+  }
+  EXPECT_GT(chunks, 0);
 }
 
 TEST(ChooseChains, NoShapeIsEverWorseThanWithoutChains) {

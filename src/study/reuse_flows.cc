@@ -157,10 +157,12 @@ class Flows {
       if (!made_->mapping.levels[static_cast<std::size_t>(l)].keeps_operand(o)) continue;
       const auto& counts = made_->counts.levels[static_cast<std::size_t>(l)][o];
       const std::size_t row = level_row(l, operand.role);
-      // The outermost keeper holds the whole operand: each word "arrives" once.
+      // The outermost keeper holds the whole operand: each word "arrives" once, however many chunks a layer has.
+      const bool known = instance_->again && operand.role == Role::weights;
       const std::int64_t arrived = o == kOutputs ? leaving(outer, o, counts.tile)
-                                   : outer < 0   ? counts.tile
-                                                 : counts.fills;
+                                   : outer >= 0  ? counts.fills
+                                   : known       ? 0
+                                                 : counts.tile;
       at_levels_[row].words_served += (o == kOutputs ? counts.updates : counts.reads) * times_;
       at_levels_[row].words_arrived += arrived * times_;
       outer = l;

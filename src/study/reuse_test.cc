@@ -122,8 +122,14 @@ TEST(Reuse, AMemoryThatIsLateStrandsByTheShareOfActivations) {
 }
 
 struct Burst {
-  Burst() : library(kCatalog), engine(library, 2) {
-    auto made = engine.prepare("baseline", *library.read_document(kBurst + "baseline.yaml"));
+  explicit Burst(const std::string& patch = {}) : library(kCatalog), engine(library, 2) {
+    ingest::Value document = *library.read_document(kBurst + "baseline.yaml");
+    if (!patch.empty()) {
+      auto source = std::make_shared<Source>();
+      source->text = patch;
+      document = ingest::merge_patch(document, *ingest::parse_yaml(source));
+    }
+    auto made = engine.prepare("baseline", document);
     PL_CHECK(made.ok());
     baseline = std::move(*made);
     ReuseOptions options;
@@ -141,7 +147,27 @@ const Burst& burst() {
   return made;
 }
 
-TEST(Reuse, ClassesSumToTheCostTable) {
+/// A sixth of the memory and chains, so that layers run in chunks.
+const Burst& chained() {
+  static const Burst made(
+      "{accelerator: {base: ws-256, levels: {sram: {capacity: 24 MiB}}}, compile: {fusion: [epilogue, in_place, "
+      "chains]}}");
+  return made;
+}
+
+TEST(Chains, TheChainedArmRunsInChunks) {
+  const auto& bucket = chained().baseline.compiled->models[0].buckets.back();
+  EXPECT_TRUE(std::any_of(bucket.graph->instances.begin(), bucket.graph->instances.end(),
+                          [](const lower::Instance& instance) { return instance.again; }));
+}
+
+class ReuseOf : public testing::TestWithParam<const Burst& (*)()> {
+ protected:
+  static const Burst& burst() { return GetParam()(); }
+};
+INSTANTIATE_TEST_SUITE_P(Reuse, ReuseOf, testing::Values(&burst, &chained));
+
+TEST_P(ReuseOf, ClassesSumToTheCostTable) {
   const auto& costs = *burst().baseline.costs;
   ASSERT_EQ(burst().arm.shapes.size(), costs.entries.size());
   for (std::size_t e = 0; e < costs.entries.size(); ++e) {
@@ -190,7 +216,7 @@ TEST(Reuse, PortsCarryWhatMovementCounts) {
   }
 }
 
-TEST(Reuse, FactorsMultiplyToMacsPerWord) {
+TEST_P(ReuseOf, FactorsMultiplyToMacsPerWord) {
   // Down the hierarchy each word of the weights is served temporal × spatial times per level, all the way to the MACs.
   for (const auto& shape : burst().arm.shapes) {
     for (const auto& row : shape.classes) {
@@ -216,7 +242,7 @@ TEST(Reuse, FactorsMultiplyToMacsPerWord) {
   }
 }
 
-TEST(Reuse, SharesLieBetweenNothingAndAll) {
+TEST_P(ReuseOf, SharesLieBetweenNothingAndAll) {
   const auto inside = [](const std::optional<double>& share) {
     if (!share) return;
     EXPECT_GE(*share, 0);
