@@ -332,6 +332,12 @@ void check_symbols(const ModelUse& model, const Buckets& shapes, Diagnostics& er
                                             model.name, model.batch_symbol, fmt::join(shapes.batch, ", ")),
                                 help));
   }
+  for (const auto& [name, size] : model.bind) {
+    if (has(name)) continue;
+    errors.push_back(make_error("unknown-name", model.span,
+                                fmt::format("the model '{}' has no dimension '{}' to bind", model.name, name),
+                                suggest(name, symbols)));
+  }
   // The default name may be missing: an image model beside one of text has no sequence.
   if (!model.sequence_symbol.empty() && model.sequence_symbol != "sequence" && !has(model.sequence_symbol)) {
     errors.push_back(make_error("unknown-name", model.span,
