@@ -481,6 +481,11 @@ Result<MatmulProduct> matmul(const MatmulOperands& operands, const Accumulation&
     plan.core = make_core_parameters(accumulation.core, operands.a_format, operands.b_format);
   }
   set_observation(options.observe, scans, plan);
+  constexpr int kLeastBinary32 = -149;  // exponent of its last bit: above, products are exact in it
+  if (scans.a.min_last_bit + scans.b.min_last_bit >= kLeastBinary32) {
+    if (plan.kernel == InnerKernel::binary16_rounded) plan.counted = NarrowRegister::binary16;
+    if (plan.kernel == InnerKernel::bfloat16_rounded) plan.counted = NarrowRegister::bfloat16;
+  }
   pack_all(plan, scans, options.threads);
 
   MatmulProduct product;

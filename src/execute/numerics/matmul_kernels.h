@@ -86,6 +86,9 @@ void tile_bfloat16_rounded(const Panels& panels, std::int64_t first, std::int64_
 
 /// Registers that sum in binary32 lanes, nearest-even without saturation.
 enum class NarrowRegister : std::uint8_t { none, binary32, binary16, bfloat16 };
+/// The same as tile_binary16_rounded or tile_bfloat16_rounded, every step counted: at most 2^22 of them.
+void tile_rounded_counted(const Panels& panels, NarrowRegister reg, std::int64_t first, std::int64_t last, float* tile,
+                          StepTally& tally);
 /// tile <- rnd(a b) of one k; tile <- rnd(tile + addend). For the narrow registers addends are values of the register.
 void tile_products_narrow(const Panels& panels, NarrowRegister reg, std::int64_t k, float* tile);
 void tile_add_narrow(NarrowRegister reg, const float* addend, float* tile);

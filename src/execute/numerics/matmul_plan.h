@@ -61,10 +61,11 @@ struct MatmulPlan {
   ObservedSteps observed;           ///< meaningful when observe
   std::int64_t observed_joins = 1;  ///< of the pieces joined, those whose number this divides
   bool observe = false;
-  WideStep inner;                                ///< the accumulator, for the wide kernels
-  NarrowRegister leaves = NarrowRegister::none;  ///< of a pairwise reduction
-  std::vector<WideStep> joins;                   ///< one per blocking
-  std::vector<NarrowRegister> narrow_joins;      ///< binary32 joins, whose addends are always binary32 values
+  NarrowRegister counted = NarrowRegister::none;  ///< register whose kernel can count every step
+  WideStep inner;                                 ///< the accumulator, for the wide kernels
+  NarrowRegister leaves = NarrowRegister::none;   ///< of a pairwise reduction
+  std::vector<WideStep> joins;                    ///< one per blocking
+  std::vector<NarrowRegister> narrow_joins;       ///< binary32 joins, whose addends are always binary32 values
   CoreParameters core;
   Buffer<float> a_panels;  ///< [row panel][k][kPanelRows]
   Buffer<float> b_panels;  ///< [column panel][k][kPanelColumns]

@@ -123,6 +123,94 @@ void TileBfloat16Rounded(const Panels& panels, std::int64_t first, std::int64_t 
   run_tile<NarrowRounded<ToBfloat16>>(panels, first, last, tile);
 }
 
+/// Counts by 32-bit lane of the fields of StepTally.
+struct StepCounts {
+  using VI = hn::Vec<hn::ScalableTag<std::int32_t>>;
+  HWY_INLINE StepCounts()
+      : sums_inexact(hn::Zero(hn::ScalableTag<std::int32_t>())),
+        absorbed(sums_inexact),
+        swamped(sums_inexact),
+        sums_beyond(sums_inexact),
+        products_inexact(sums_inexact),
+        products_to_zero(sums_inexact) {}
+  VI sums_inexact;
+  VI absorbed;
+  VI swamped;
+  VI sums_beyond;
+  VI products_inexact;
+  VI products_to_zero;
+};
+
+template <class D, class V>
+HWY_INLINE auto is_finite(D d, V x) {
+  return hn::Lt(hn::Abs(x), hn::Set(d, std::numeric_limits<float>::infinity()));
+}
+
+/// One counted step of c <- rnd(c + rnd(ab)), the product exact in binary32. That rounding a sum changes nothing proves
+/// it exact only where the sum left bits of both parts: one inexact in 24 bits has a part so small that the result is
+/// the other.
+template <class Round, class D, class V>
+HWY_INLINE V counted_step(D d, V a, V b, V c, StepCounts& counts) {
+  const hn::RebindToSigned<D> di;
+  const Round round;
+  const V zero = hn::Zero(d);
+  const V exact = hn::Mul(a, b);
+  const V product = round(d, exact);
+  const V sum = hn::Add(c, product);
+  const V result = round(d, sum);
+  const auto bump = [&](auto& lanes, auto mask) { lanes = count(di, lanes, hn::RebindMask(di, mask)); };
+  const auto finite = hn::And(is_finite(d, a), is_finite(d, b));
+  const auto finite_product = is_finite(d, product);
+  bump(counts.products_inexact, hn::And(finite, hn::Or(hn::Ne(product, exact), hn::Not(finite_product))));
+  bump(counts.products_to_zero, hn::And(hn::Eq(product, zero), hn::And(hn::Ne(a, zero), hn::Ne(b, zero))));
+  const auto finite_c = is_finite(d, c);
+  const auto finite_sum = hn::And(finite_c, finite_product);
+  const auto absorbed = hn::And(finite_c, hn::And(hn::Eq(result, c), hn::Ne(product, zero)));
+  const auto swamped = hn::And(hn::Eq(result, product), hn::Ne(c, zero));
+  const auto beyond = hn::And(finite_sum, hn::Not(is_finite(d, result)));
+  bump(counts.absorbed, absorbed);
+  bump(counts.swamped, swamped);
+  bump(counts.sums_beyond, beyond);
+  bump(counts.sums_inexact,
+       hn::And(finite_sum, hn::Or(hn::Or(hn::Ne(result, sum), beyond), hn::Or(absorbed, swamped))));
+  return result;
+}
+
+template <class Round>
+void run_counted(const Panels& panels, std::int64_t first, std::int64_t last, float* HWY_RESTRICT tile,
+                 StepTally& tally) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  constexpr int kRows = kPanelRows / 3;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  StepCounts counts;
+  for (int column = 0; column < kPanelColumns; column += lanes) {
+    for (int row = 0; row < kPanelRows; row += kRows) {
+      hn::Vec<decltype(d)> c[kRows];
+      for (int r = 0; r < kRows; ++r) c[r] = hn::LoadU(d, tile + (row + r) * kPanelColumns + column);
+      for (std::int64_t k = first; k < last; ++k) {
+        const auto b = hn::LoadU(d, panels.b + k * kPanelColumns + column);
+        for (int r = 0; r < kRows; ++r) {
+          c[r] = counted_step<Round>(d, hn::Set(d, panels.a[k * kPanelRows + row + r]), b, c[r], counts);
+        }
+      }
+      for (int r = 0; r < kRows; ++r) hn::StoreU(c[r], d, tile + (row + r) * kPanelColumns + column);
+    }
+  }
+  tally.sums_inexact += sum_lanes(di, counts.sums_inexact);
+  tally.absorbed += sum_lanes(di, counts.absorbed);
+  tally.swamped += sum_lanes(di, counts.swamped);
+  tally.sums_beyond += sum_lanes(di, counts.sums_beyond);
+  tally.products_inexact += sum_lanes(di, counts.products_inexact);
+  tally.products_to_zero += sum_lanes(di, counts.products_to_zero);
+}
+
+void TileRoundedCounted(const Panels& panels, NarrowRegister reg, std::int64_t first, std::int64_t last, float* tile,
+                        StepTally* tally) {
+  if (reg == NarrowRegister::binary16) return run_counted<ToBinary16>(panels, first, last, tile, *tally);
+  run_counted<ToBfloat16>(panels, first, last, tile, *tally);
+}
+
 struct ToBinary32 {
   template <class D, class V>
   HWY_INLINE V operator()(D, V x) const {
@@ -176,8 +264,15 @@ HWY_EXPORT(TileBinary32Fused);
 HWY_EXPORT(TileBinary32Rounded);
 HWY_EXPORT(TileBinary16Rounded);
 HWY_EXPORT(TileBfloat16Rounded);
+HWY_EXPORT(TileRoundedCounted);
 HWY_EXPORT(TileProductsNarrow);
 HWY_EXPORT(TileAddNarrow);
+
+void tile_rounded_counted(const Panels& panels, NarrowRegister reg, std::int64_t first, std::int64_t last, float* tile,
+                          StepTally& tally) {
+  PL_CHECK(reg == NarrowRegister::binary16 || reg == NarrowRegister::bfloat16);
+  HWY_DYNAMIC_DISPATCH(TileRoundedCounted)(panels, reg, first, last, tile, &tally);
+}
 
 void tile_products_narrow(const Panels& panels, NarrowRegister reg, std::int64_t k, float* tile) {
   PL_CHECK(reg != NarrowRegister::none);

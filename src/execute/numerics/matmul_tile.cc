@@ -126,6 +126,7 @@ class TileRun {
     const std::int64_t every = plan_.observed.every;
     RegisterTally& reg = (*registers_)[0];
     reg.total += extent_.count() * (last - first);
+    if (every == 1 && plan_.counted != NarrowRegister::none) return reduce_counted(first, last, tile, reg);
     while (first < last) {
       const std::int64_t next = std::min(last, (first + every - 1) / every * every);
       run_fast(first, next, tile);
@@ -134,8 +135,24 @@ class TileRun {
       tile_wide(panels_, inner_, next, next + 1, tile, &tally, plan_.observed.histogram_every);
       if (next % plan_.observed.histogram_every == 0) add_exponents(tally.exponents, reg);
       add_sums(tally, 1, reg);
-      if (!inner_.fused) add_products(tally, reg);
+      if (!inner_.fused) add_products(tally, 1, reg);
       first = next + 1;
+    }
+  }
+
+  /// Every step counted, exponents where histogram_every divides.
+  void reduce_counted(std::int64_t first, std::int64_t last, float* tile, RegisterTally& reg) {
+    constexpr std::int64_t kMostSteps = std::int64_t{1} << 20U;
+    const std::int64_t period = plan_.observed.histogram_every;
+    while (first < last) {
+      const std::int64_t seen = (first + period - 1) / period * period;  // the next step whose sums are seen
+      const std::int64_t next = std::min({last, seen + 1, first + kMostSteps});
+      StepTally tally;
+      tile_rounded_counted(panels_, plan_.counted, first, next, tile, tally);
+      if (next == seen + 1) count_exponents(tile, reg);
+      add_sums(tally, next - first, reg);
+      add_products(tally, next - first, reg);
+      first = next;
     }
   }
 
@@ -166,7 +183,7 @@ class TileRun {
       if (!observe && plan_.leaves != NarrowRegister::none)
         return tile_products_narrow(panels_, plan_.leaves, first, tile);
       tile_products(panels_, inner_, first, tile, observe ? &tally : nullptr);
-      if (observe) add_products(tally, (*registers_)[0]);
+      if (observe) add_products(tally, 1, (*registers_)[0]);
       return;
     }
     const std::int64_t middle = first + tree_split(last - first);
@@ -207,8 +224,8 @@ class TileRun {
     reg.beyond += static_cast<std::int64_t>(tally.sums_beyond);
   }
 
-  void add_products(const StepTally& tally, RegisterTally& reg) const {
-    reg.products += extent_.count();
+  void add_products(const StepTally& tally, std::int64_t steps, RegisterTally& reg) const {
+    reg.products += steps * extent_.count();
     reg.products_inexact += static_cast<std::int64_t>(tally.products_inexact);
     reg.products_to_zero += static_cast<std::int64_t>(tally.products_to_zero);
   }

@@ -1,8 +1,11 @@
 #include "execute/numerics/round_kernel.h"
 
+#include <hwy/cache_control.h>
 #include <hwy/targets.h>
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "execute/numerics/round_kernel.cc"
@@ -19,10 +22,122 @@ HWY_BEFORE_NAMESPACE();
 namespace plumbline::numerics {
 namespace HWY_NAMESPACE {
 
+/// Counts by lane, each below 2^31 because a call rounds one chunk.
+struct LaneTally {
+  HWY_INLINE LaneTally()
+      : inexact(hn::Zero(DU())), nonzero(inexact), nonzero_in(inexact), below_normal(inexact), vectors(0) {}
+  VU inexact;
+  VU nonzero;
+  VU nonzero_in;
+  VU below_normal;
+  std::size_t vectors;
+
+  HWY_INLINE void add_to(Tally& tally) const {
+    const DU d;
+    const auto sum = [&](VU lanes) { return std::uint64_t{hn::GetLane(hn::SumOfLanes(d, lanes))}; };
+    const std::uint64_t elements = vectors * hn::Lanes(d);
+    tally.inexact += sum(inexact);
+    tally.zero += elements - sum(nonzero);
+    tally.zero_in += elements - sum(nonzero_in);
+    tally.below_normal += sum(below_normal);
+  }
+};
+
+/// Paths that reach a value before its code.
+constexpr bool has_values_in_hand(Path path) { return path == Path::magic || path == Path::fixed_shift; }
+
+/// Values of one vector by these paths: only what lies beyond the largest one takes the
+/// way over codes. Counts without masks and without a branch on what one vector in five may have: a wrong guess would
+/// stop the loads that run ahead.
+template <Path kPath>
+HWY_INLINE VU round_to_value_bits(const LaneConstants& c, const RoundParameters& p, VU bits, LaneTally& lanes,
+                                  Tally& tally) {
+  const DU d;
+  const DF df;
+  const VU whole = hn::And(bits, hn::Set(d, kMagnitudeBits));
+  VU magnitude = whole;
+  VU value;
+  if constexpr (kPath == Path::magic) {
+    magnitude = hn::Min(whole, c.cap);
+    const VU binade = hn::Max(hn::And(magnitude, hn::Set(d, kExponentBits)), c.least_bits);
+    const auto magic = hn::BitCast(df, hn::Add(binade, c.magic_step));
+    value = hn::BitCast(d, hn::Sub(hn::Add(hn::BitCast(df, magnitude), magic), magic));
+  } else {
+    const VU low = hn::Set(d, (std::uint32_t{1} << c.dropped_bits) - 1);
+    const VU odd = hn::And(hn::ShiftRightSame(whole, c.dropped_bits), hn::Set(d, 1U));
+    value = hn::AndNot(low, hn::Add(whole, hn::Add(odd, hn::ShiftRight<1>(low))));
+  }
+  if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Gt(value, c.largest_bits)))) {
+    return finish_lanes<true>(p, bits, magnitudes<kPath>(c, bits, 0), tally);
+  }
+  const VU one = hn::Set(d, 1U);
+  lanes.inexact = hn::Add(lanes.inexact, hn::Min(hn::Xor(value, magnitude), one));
+  lanes.nonzero = hn::Add(lanes.nonzero, hn::Min(value, one));
+  lanes.nonzero_in = hn::Add(lanes.nonzero_in, hn::Min(whole, one));
+  lanes.below_normal = hn::Add(lanes.below_normal, hn::ShiftRight<31>(hn::Sub(value, c.least_bits)));
+  ++lanes.vectors;
+  VU sign = hn::AndNot(hn::Set(d, kMagnitudeBits), bits);
+  if (!p.negative_zero) sign = hn::IfThenZeroElse(hn::Eq(value, hn::Zero(d)), sign);
+  return hn::Or(value, sign);
+}
+
+/// Elements from `begin` on that do not fill a vector go through a padded one; padding is +0, which counts only as zero
+/// and below normal.
+template <Path kPath, class T, bool kValues>
+HWY_INLINE void round_few(const LaneConstants& c, const RoundParameters& p, const float* input, std::size_t begin,
+                          std::size_t count, T* output, Tally& tally) {
+  const DU d;
+  HWY_ALIGN std::uint32_t padded[hn::MaxLanes(DU())] = {};
+  std::memcpy(padded, input + begin, count * sizeof(float));
+  const VU bits = hn::Load(d, padded);
+  hn::Store(finish_lanes<kValues>(p, bits, magnitudes<kPath>(c, bits, begin), tally), d, padded);
+  for (std::size_t k = 0; k < count; ++k) {
+    if constexpr (kValues) {
+      std::memcpy(output + begin + k, padded + k, sizeof(float));
+    } else {
+      output[begin + k] = static_cast<T>(padded[k]);
+    }
+  }
+  tally.zero -= hn::Lanes(d) - count;
+  tally.zero_in -= hn::Lanes(d) - count;
+  tally.below_normal -= hn::Lanes(d) - count;
+}
+
+/// Values of a tensor beyond the caches: written past them, so that no line is read only to be replaced. Returns the
+/// elements done.
+template <Path kPath>
+HWY_INLINE std::size_t stream_values(const LaneConstants& c, const RoundParameters& p, const float* input,
+                                     std::size_t count, float* output, Tally& tally) {
+  const DU d;
+  const std::size_t lanes = hn::Lanes(d);
+  void* aligned = output;
+  std::size_t space = count * sizeof(float);
+  const bool any = std::align(lanes * sizeof(float), lanes * sizeof(float), aligned, space) != nullptr;
+  std::size_t i = any ? static_cast<std::size_t>(static_cast<float*>(aligned) - output) : std::min(count, lanes - 1);
+  if (i != 0) round_few<kPath, float, true>(c, p, input, 0, i, output, tally);
+  LaneTally counts;
+  for (; i + lanes <= count; i += lanes) {
+    const VU bits = hn::LoadU(d, reinterpret_cast<const std::uint32_t*>(input) + i);
+    VU value;
+    if constexpr (has_values_in_hand(kPath)) {
+      value = round_to_value_bits<kPath>(c, p, bits, counts, tally);
+    } else {
+      value = finish_lanes<true>(p, bits, magnitudes<kPath>(c, bits, i), tally);
+    }
+    hn::Stream(value, d, reinterpret_cast<std::uint32_t*>(output) + i);
+  }
+  hwy::FlushStream();
+  counts.add_to(tally);
+  return i;
+}
+
 template <Path kPath, class T, bool kValues>
 HWY_INLINE void round_lanes(const LaneConstants& c, const RoundParameters& p, const float* input, std::size_t position,
-                            T* output, Tally& tally) {
+                            T* output, LaneTally& counts, Tally& tally) {
   const VU bits = hn::LoadU(DU(), reinterpret_cast<const std::uint32_t*>(input) + position);
+  if constexpr (kValues && has_values_in_hand(kPath)) {
+    return store_lanes(round_to_value_bits<kPath>(c, p, bits, counts, tally), output + position);
+  }
   store_lanes(finish_lanes<kValues>(p, bits, magnitudes<kPath>(c, bits, position), tally), output + position);
 }
 
@@ -129,30 +244,20 @@ HWY_NOINLINE void round_all(const float* HWY_RESTRICT input, std::size_t count, 
   const LaneConstants c(p);
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
+  if constexpr (kValues) {
+    if (p.past_caches) i = stream_values<kPath>(c, p, input, count, output, tally);
+  }
 #if PLUMBLINE_PACKS
   if constexpr (sizeof(T) < 4) {
     const std::size_t group = lanes * (4 / sizeof(T));
     for (; i + group <= count; i += group) round_group<kPath>(c, p, input, i, output, tally);
   }
 #endif
-  for (; i + lanes <= count; i += lanes) round_lanes<kPath, T, kValues>(c, p, input, i, output, tally);
+  LaneTally counts;
+  for (; i + lanes <= count; i += lanes) round_lanes<kPath, T, kValues>(c, p, input, i, output, counts, tally);
+  counts.add_to(tally);
   if (i == count) return;
-  // The rest goes through a padded vector; padding is +0, which counts only as zero and below normal.
-  const std::size_t rest = count - i;
-  HWY_ALIGN std::uint32_t padded[hn::MaxLanes(DU())] = {};
-  std::memcpy(padded, input + i, rest * sizeof(float));
-  const VU bits = hn::Load(d, padded);
-  hn::Store(finish_lanes<kValues>(p, bits, magnitudes<kPath>(c, bits, i), tally), d, padded);
-  for (std::size_t k = 0; k < rest; ++k) {
-    if constexpr (kValues) {
-      std::memcpy(output + i + k, padded + k, sizeof(float));
-    } else {
-      output[i + k] = static_cast<T>(padded[k]);
-    }
-  }
-  tally.zero -= lanes - rest;
-  tally.zero_in -= lanes - rest;
-  tally.below_normal -= lanes - rest;
+  round_few<kPath, T, kValues>(c, p, input, i, count - i, output, tally);
 }
 
 template <class T, bool kValues>

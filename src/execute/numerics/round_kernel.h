@@ -18,6 +18,8 @@ struct RoundParameters {
   int fraction_bits;
   int least_exponent;
   std::uint32_t max_code;
+  std::uint32_t max_value_bits;  ///< binary32 bits of the largest finite value
+  bool past_caches;              ///< values are written past the caches
   std::uint32_t sign_bit;
   int sign_shift;                    ///< from bit 31 down to the sign bit
   bool negative_zero;                ///< whether the sign of a zero is kept

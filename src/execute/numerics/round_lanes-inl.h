@@ -43,6 +43,7 @@ struct LaneConstants {
         least_exponent(hn::Set(DU(), static_cast<std::uint32_t>(p.least_exponent))),
         cap(hn::Set(DU(), p.magnitude_cap)),
         least_bits(hn::Set(DU(), static_cast<std::uint32_t>(p.least_exponent) << 23)),
+        largest_bits(hn::Set(DU(), p.max_value_bits)),
         magic_step(hn::Set(DU(), static_cast<std::uint32_t>(23 - p.fraction_bits) << 23)),
         magic_offset(hn::Set(DU(), (static_cast<std::uint32_t>(23 - p.fraction_bits) << 23) +
                                        (static_cast<std::uint32_t>(p.least_exponent) << p.fraction_bits))),
@@ -55,6 +56,7 @@ struct LaneConstants {
   VU least_exponent;
   VU cap;
   VU least_bits;
+  VU largest_bits;
   VU magic_step;
   VU magic_offset;
   VU random_mask;

@@ -245,5 +245,33 @@ TEST(ExponentHistogram, CountsBinadesByExponentField) {
   EXPECT_EQ(histogram[255], 2U);
 }
 
+TEST(Round, TensorsBeyondTheCachesAreWrittenAsSmallOnesAre) {
+  constexpr std::size_t kCount = (std::size_t{8} << 20U) + 777;  // past the caches, and no whole number of vectors
+  constexpr std::size_t kPart = std::size_t{1} << 20U;
+  const RandomStream random(5, "past-caches");
+  std::vector<float> input(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const std::uint64_t draw = random.at(i);
+    input[i] = i % 16 == 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(draw))
+                           : (static_cast<float>(draw >> 40U) * 0x1p-23F - 1) * 3;
+  }
+  for (const char* name : {"binary16", "bfloat16", "e4m3fnuz", "e2m1"}) {
+    for (const Rounding rounding : {Rounding::rne, Rounding::ru}) {
+      const RoundSpec spec{.format = builtin_format(name), .rounding = rounding, .saturation = Saturation::off};
+      std::vector<float> whole(kCount + 1);
+      const std::span<float> shifted = std::span(whole).subspan(1);  // no vector of the output is aligned at its start
+      const Counters counters = round_to_values(input, spec, shifted, 2);
+      std::vector<float> part(kPart);
+      Counters sum;
+      for (std::size_t begin = 0; begin < kCount; begin += kPart) {
+        const std::size_t count = std::min(kPart, kCount - begin);
+        sum += round_to_values(std::span(input).subspan(begin, count), spec, std::span(part).first(count));
+        ASSERT_EQ(std::memcmp(part.data(), shifted.data() + begin, count * sizeof(float)), 0) << name;
+      }
+      EXPECT_EQ(counters, sum) << name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace plumbline::numerics
