@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "cli/command.h"
+#include "cli/map_constraints.h"
 #include "cli/map_kernel.h"
 #include "cli/map_report.h"
 #include "cli/parse.h"
@@ -18,43 +20,67 @@ struct MapOptions {
   std::string accelerator;
   std::string kernel;
   std::string mapping;
+  std::string constraints;
   std::string objective = "edp";
   std::string output = "text";
   bool imperfect = false;
   std::int64_t budget = INT64_MAX;
+  std::int64_t work = schedule::SearchOptions{}.most_work;
 };
 
 using schedule::Objective;
 
 struct NamedObjective {
   const char* name;
-  std::vector<Objective> objectives;
+  Objective objective;
+  Objective then;  ///< where it stands alone, ties fall to this one
 };
 
-/// Every objective the command line knows; ties of the first kind fall to the second.
-const std::vector<NamedObjective>& objectives() {
-  static const std::vector<NamedObjective> table = {
-      {"energy", {Objective::energy, Objective::latency}},
-      {"latency", {Objective::latency, Objective::energy}},
-      {"edp", {Objective::energy_delay, Objective::energy}},
-      {"off_array_weight_bytes", {Objective::off_array_weight_bits, Objective::energy}},
-  };
-  return table;
+/// Every objective the command line knows.
+constexpr NamedObjective kObjectives[] = {
+    {"energy", Objective::energy, Objective::latency},
+    {"latency", Objective::latency, Objective::energy},
+    {"edp", Objective::energy_delay, Objective::energy},
+    {"off_array_weight_bytes", Objective::off_array_weight_bits, Objective::energy},
+};
+
+/// "latency,energy" in order of importance.
+Result<std::vector<Objective>> read_objectives(const std::string& text, bool& alone) {
+  std::vector<Objective> objectives;
+  std::istringstream words(text);
+  std::string word;
+  Objective then = Objective::energy;
+  while (std::getline(words, word, ',')) {
+    const auto* at = std::find_if(std::begin(kObjectives), std::end(kObjectives),
+                                  [&](const NamedObjective& each) { return each.name == word; });
+    if (at == std::end(kObjectives)) {
+      std::vector<std::string> names;
+      for (const NamedObjective& each : kObjectives) names.emplace_back(each.name);
+      return make_error("unknown-name", Span{}, fmt::format("no objective is called '{}'", word), suggest(word, names));
+    }
+    if (std::find(objectives.begin(), objectives.end(), at->objective) != objectives.end())
+      return make_error("bad-value", Span{}, fmt::format("the objective '{}' stands twice", word));
+    objectives.push_back(at->objective);
+    then = at->then;
+  }
+  if (objectives.empty()) return make_error("bad-value", Span{}, "no objective");
+  alone = objectives.size() == 1;
+  if (alone) objectives.push_back(then);
+  return objectives;
 }
 
 void declare(CLI::App& app, MapOptions& o) {
-  std::vector<std::string> names;
-  for (const NamedObjective& each : objectives()) names.emplace_back(each.name);
   app.add_option("--accelerator", o.accelerator, "catalogue name, or path of an accelerator file")->required();
   app.add_option("--kernel", o.kernel,
                  "\"gemm M=512 N=768 K=768 in=int8 acc=int32\", \"conv K=64 C=64 P=56 Q=56 R=3 S=3\", \"depthwise …\"")
       ->required();
   app.add_option("--mapping", o.mapping, "count the mapping of this file instead of searching one");
-  app.add_option("--objective", o.objective, "energy, latency, edp or off_array_weight_bytes")
-      ->check(CLI::IsMember(names));
+  app.add_option("--constraints", o.constraints, "search under the rows of this file");
+  app.add_option("--objective", o.objective,
+                 "energy, latency, edp or off_array_weight_bytes, or several in order of importance: latency,energy");
   app.add_flag("--imperfect", o.imperfect, "factors need not divide the dimensions");
-  app.add_option("--budget", o.budget, "mappings counted at most; beyond it the gap is stated as it stands")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--budget", o.budget, "mappings counted at most; beyond it the gap is stated as it stands");
+  app.add_option("--work", o.work, "costs and pairs of factors looked at, at most; the default is some seconds");
   app.add_option("--format", o.output, "text or json")->check(CLI::IsMember({"text", "json"}));
 }
 
@@ -71,6 +97,12 @@ Result<ingest::Accelerator> load_accelerator(const std::string& name, ingest::Li
 }
 
 Result<MapReport> make_report(const MapOptions& o) {
+  for (const auto& [name, value] : {std::pair{"--budget", o.budget}, std::pair{"--work", o.work}}) {
+    if (value < 1)
+      return make_error("bad-value", Span{}, fmt::format("{} {} allows no search", name, value), "1 or more");
+  }
+  if (!o.mapping.empty() && !o.constraints.empty())
+    return make_error("bad-value", Span{}, "a given mapping is counted as it is: --constraints has no part in it");
   MapReport report;
   report.kernel_text = o.kernel;
   PL_TRY(report.kernel, read_kernel(o.kernel));
@@ -89,12 +121,16 @@ Result<MapReport> make_report(const MapOptions& o) {
     return report;
   }
   schedule::SearchOptions options;
-  options.objectives = std::find_if(objectives().begin(), objectives().end(), [&](const NamedObjective& each) {
-                         return each.name == o.objective;
-                       })->objectives;
+  PL_TRY(options.objectives, read_objectives(o.objective, report.one_objective));
   options.imperfect = o.imperfect;
   options.most_evaluations = o.budget;
-  PL_TRY(report.result, schedule::search_on(report.model, report.kernel.einsum, options));
+  options.most_work = o.work;
+  std::vector<ingest::ConstraintRow> rows;
+  if (!o.constraints.empty()) {
+    PL_TRY(const ingest::Value document, library.read_document(o.constraints));
+    PL_TRY(rows, read_constraints(document));
+  }
+  PL_TRY(report.result, search_under(rows, report.kernel, accelerator, report.model, options));
   return report;
 }
 

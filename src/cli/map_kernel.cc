@@ -109,6 +109,7 @@ Result<KernelText> read_kernel(const std::string& text) {
   }
   PL_TRY(const Fields fields, read_fields(words, known));
   KernelText kernel;
+  kernel.operation = operation;
   if (operation == "gemm") {
     PL_TRY(kernel.einsum, make_gemm(fields));
   } else {

@@ -11,6 +11,7 @@
 namespace plumbline::cli {
 
 struct KernelText {
+  std::string operation;  ///< gemm, conv or depthwise
   lower::Einsum einsum;
   std::string inputs = "int8";
   std::string accumulate = "int32";

@@ -82,8 +82,9 @@ std::string counts_text(const MapReport& r) {
 /// Who sets the time: the array, or the busiest port.
 std::string binding_text(const MapReport& r) {
   const AccessCounts& counts = r.result.counts;
-  const std::int64_t compute =
-      (counts.compute_steps + r.model.hierarchy.macs_per_cycle - 1) / r.model.hierarchy.macs_per_cycle;
+  const Hierarchy& h = r.model.hierarchy;
+  const auto busy = static_cast<__int128>(counts.compute_steps) * h.cycles_per_step;
+  const auto compute = static_cast<std::int64_t>((busy + h.macs_per_cycle - 1) / h.macs_per_cycle);
   if (counts.cycles_overlapped <= compute) return "set by the array";
   double slowest = 0;
   std::string who;
@@ -118,16 +119,27 @@ Json loops_json(const MapReport& r, const LevelNest& level) {
   return loops;
 }
 
-Json certificate_json(const Certificate& c) {
-  return {{"best", c.best},
-          {"lower_bound", c.lower_bound},
-          {"gap", c.gap},
-          {"scope", "kernel"},
-          {"objective", c.objective},
-          {"covered", c.covered},
-          {"certified_on", c.certified_on},
-          {"evaluated", c.evaluated},
-          {"pruned", c.nodes - c.opened}};
+Json certificate_json(const MapReport& r) {
+  const Certificate& c = r.result.certificate;
+  Json json;
+  json["best"] = r.one_objective ? Json(c.best) : Json(c.bests);
+  json["lower_bound"] = r.one_objective ? Json(c.lower_bound) : Json(c.lower_bounds);
+  json["gap"] = c.gap;
+  json["scope"] = "kernel";
+  json["objective"] = r.one_objective ? Json(c.objective) : Json(c.objectives);
+  json["covered"] = c.covered;
+  json["certified_on"] = c.certified_on;
+  json["evaluated"] = c.evaluated;
+  json["pruned"] = c.nodes - c.opened;
+  return json;
+}
+
+/// Values of the objectives in order.
+std::string values_text(const MapReport& r, double one, const std::vector<double>& all) {
+  if (r.one_objective) return fmt::format("{:.9g}", one);
+  std::string text;
+  for (const double each : all) text += fmt::format("{}{:.9g}", text.empty() ? "" : ", then ", each);
+  return text;
 }
 
 }  // namespace
@@ -138,7 +150,8 @@ std::string map_text(const MapReport& r) {
       fmt::format("{} on {}: {} multiply-accumulates\n\n", r.kernel_text, r.accelerator, grouped(counts.macs));
   text += nest_text(r) + "\n" + counts_text(r) + "\n";
   const double peak = static_cast<double>(counts.macs) /
-                      static_cast<double>(r.model.hierarchy.mac_units * r.model.hierarchy.macs_per_cycle);
+                      static_cast<double>(r.model.hierarchy.mac_units * r.model.hierarchy.macs_per_cycle) *
+                      static_cast<double>(r.model.hierarchy.cycles_per_step);
   text +=
       fmt::format("time    {} cycles overlapped, {}; the array is {:.2f} % used\n", grouped(counts.cycles_overlapped),
                   binding_text(r), 100 * peak / static_cast<double>(counts.cycles_overlapped));
@@ -147,8 +160,8 @@ std::string map_text(const MapReport& r) {
                   r.result.energy / kFemtojoulesPerPicojoule / static_cast<double>(counts.macs));
   if (!r.searched) return text;
   const Certificate& c = r.result.certificate;
-  text += fmt::format("proof   {} {:.9g}, lower bound {:.9g}, gap {:.4g} %\n", c.objective, c.best, c.lower_bound,
-                      100 * c.gap);
+  text += fmt::format("proof   {} {}, lower bound {}, gap {:.4g} %\n", c.objective, values_text(r, c.best, c.bests),
+                      values_text(r, c.lower_bound, c.lower_bounds), 100 * c.gap);
   text += fmt::format("        covers {}; on {}\n", c.covered, c.certified_on);
   text += fmt::format("        {} parts of the space bounded, {} looked into, {} mappings counted\n", grouped(c.nodes),
                       grouped(c.opened), grouped(c.evaluated));
@@ -188,7 +201,7 @@ std::string map_json(const MapReport& r) {
   document["compute_steps"] = counts.compute_steps;
   document["cycles_overlapped"] = counts.cycles_overlapped;
   document["energy_fj"] = r.result.energy;
-  document["certificate"] = r.searched ? certificate_json(r.result.certificate) : Json(nullptr);
+  document["certificate"] = r.searched ? certificate_json(r) : Json(nullptr);
   return document.dump(1) + "\n";
 }
 

@@ -13,7 +13,8 @@ struct MapReport {
   KernelText kernel;
   schedule::AcceleratorModel model;
   schedule::SearchResult result;
-  bool searched = true;  ///< false: the mapping was given, there is no certificate
+  bool one_objective = true;  ///< ties fall to another one, which is not stated
+  bool searched = true;       ///< false: the mapping was given, there is no certificate
 };
 
 /// The loop nest as people read it, what each level moves, time, energy and the proof.

@@ -79,25 +79,34 @@ std::size_t width(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
+/// The line of a span and a caret under it; empty without a position.
+std::string excerpt(const Span& span) {
+  const std::string_view line = span.line_text();
+  if (line.empty() || span.column <= 0) return {};
+  const auto column = static_cast<std::size_t>(span.column - 1);
+  const std::size_t start = column > kShownLine / 2 ? column - kShownLine / 2 : 0;
+  const std::string_view shown = line.substr(std::min(start, line.size()), kShownLine);
+  const std::string_view before = shown.substr(0, std::min(column - start, shown.size()));
+  const std::size_t length = std::max<std::int32_t>(1, span.length);
+  const std::size_t room = shown.size() > before.size() ? shown.size() - before.size() : 1;
+  const std::string_view marked = shown.substr(before.size(), std::min(length, room));
+  return fmt::format("  {}\n  {}^{}\n", source_line(shown), std::string(width(before), ' '),
+                     std::string(std::max<std::size_t>(width(marked), 1) - 1, '~'));
+}
+
 }  // namespace
 
 std::string render(const Diagnostic& d) {
   const std::string where = d.span.where();
   std::string out = fmt::format("{}{}: {} [{}]\n", where.empty() ? "" : message_line(where) + ": ",
                                 d.severity == Severity::error ? "error" : "warning", message_line(d.message), d.kind);
-  const std::string_view line = d.span.line_text();
-  if (!line.empty() && d.span.column > 0) {
-    const auto column = static_cast<std::size_t>(d.span.column - 1);
-    const std::size_t start = column > kShownLine / 2 ? column - kShownLine / 2 : 0;
-    const std::string_view shown = line.substr(std::min(start, line.size()), kShownLine);
-    const std::string_view before = shown.substr(0, std::min(column - start, shown.size()));
-    const std::size_t length = std::max<std::int32_t>(1, d.span.length);
-    const std::size_t room = shown.size() > before.size() ? shown.size() - before.size() : 1;
-    const std::string_view marked = shown.substr(before.size(), std::min(length, room));
-    out += fmt::format("  {}\n  {}^{}\n", source_line(shown), std::string(width(before), ' '),
-                       std::string(std::max<std::size_t>(width(marked), 1) - 1, '~'));
-  }
+  out += excerpt(d.span);
   if (!d.help.empty()) out += fmt::format("help: {}\n", message_line(d.help));
+  if (!d.note.empty()) {
+    const std::string there = d.other.where();
+    out += fmt::format("{}note: {}\n", there.empty() ? "" : message_line(there) + ": ", message_line(d.note));
+    out += excerpt(d.other);
+  }
   return out;
 }
 

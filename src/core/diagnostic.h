@@ -16,6 +16,8 @@ struct Diagnostic {
   Span span;            ///< where
   std::string message;  ///< what was seen and why it is wrong
   std::string help;     ///< what to write instead; may be empty
+  Span other{};         ///< a second place that has to do with it, e.g. the line it contradicts
+  std::string note{};   ///< what stands there; empty = there is none
 };
 using Diagnostics = std::vector<Diagnostic>;
 
@@ -25,7 +27,8 @@ using Diagnostics = std::vector<Diagnostic>;
 /// An error diagnostic; `kind` must be a row of diagnostics.inc.
 [[nodiscard]] Diagnostic make_error(std::string_view kind, Span span, std::string message, std::string help = {});
 
-/// `file:line:col: error: message [kind]`, the line, a caret span and `help:`; ends with a newline.
+/// `file:line:col: error: message [kind]`, the line, a caret span, `help:`, and the note with its own line; ends with a
+/// newline.
 [[nodiscard]] std::string render(const Diagnostic& diagnostic);
 
 /// Sorted by position, at most `limit` shown, the rest counted.

@@ -115,7 +115,7 @@ Status Evaluator::prepare_fan_out() {
   if (levels.empty() || levels.size() > kMaxLevels) {
     return bad(fmt::format("a hierarchy of {} levels", levels.size()), fmt::format("1 to {} levels", kMaxLevels));
   }
-  if (hierarchy_.macs_per_cycle < 1) return bad("no multiply-accumulate in a cycle");
+  if (hierarchy_.macs_per_cycle < 1 || hierarchy_.cycles_per_step < 1) return bad("no multiply-accumulate in a cycle");
   for (std::size_t l = 0; l < levels.size(); ++l) {
     const bool last = l + 1 == levels.size();
     const StorageLevel& outer = levels[l];
@@ -337,7 +337,8 @@ Verdict Evaluator::count_bits(const Nest& nest, const Mapping& mapping, Tally& t
 /// Bits moved and the largest throttled time.
 void Evaluator::find_time(const Mapping& mapping, const Nest& nest, Tally& tally) const {
   const std::int64_t rate = hierarchy_.macs_per_cycle;
-  tally.cycles_overlapped = (tally.compute_steps + rate - 1) / rate;
+  const __int128 busy = static_cast<__int128>(tally.compute_steps) * hierarchy_.cycles_per_step;
+  tally.cycles_overlapped = static_cast<std::int64_t>(std::min<__int128>((busy + rate - 1) / rate, INT64_MAX));
   tally.binding_level = -1;
   if (!bandwidths_) return;
   for (int l = 0; l < nest.levels; ++l) {

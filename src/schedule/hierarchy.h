@@ -22,7 +22,8 @@ struct Hierarchy {
   std::vector<StorageLevel> levels;  ///< outermost first
   std::int64_t mac_units = 1;        ///< below the innermost level
   std::int64_t mac_mesh_x = 1;
-  std::int64_t macs_per_cycle = 1;  ///< per MAC unit, for the kernel's format
+  std::int64_t macs_per_cycle = 1;   ///< per MAC unit, for the kernel's format
+  std::int64_t cycles_per_step = 1;  ///< a unit takes this many cycles for macs_per_cycle
 };
 
 }  // namespace plumbline::schedule

@@ -14,10 +14,12 @@ namespace {
 using ingest::ConstraintRow;
 
 Diagnostic contradiction(const ConstraintRow& row, const ConstraintRow& other, const std::string& what) {
-  return make_error("does-not-fit", row.span,
-                    fmt::format("the row {} contradicts the row {} at {}: {}", row.text, other.text,
-                                other.span.where().empty() ? "another place" : other.span.where(), what),
-                    "drop one of the two");
+  Diagnostic d = make_error("does-not-fit", row.span,
+                            fmt::format("the row {} contradicts the row {}: {}", row.text, other.text, what),
+                            "drop one of the two");
+  d.other = other.span;
+  d.note = fmt::format("the row {}", other.text);
+  return d;
 }
 
 Result<int> level_index(const ConstraintRow& row, const ingest::Accelerator& accelerator) {
@@ -128,12 +130,24 @@ class Resolver {
                         fmt::format("the level '{}' of '{}' cannot hold what the row {} keeps there", hardware.name,
                                     accelerator_.name, row.text));
     }
+    for (std::size_t o = 0; o < 3; ++o) {
+      const std::uint32_t bit = 1U << o;
+      if (((keep | bypass) & bit) == 0) continue;
+      const bool clash = ((rules_.keep[level] | keep) & (rules_.bypass[level] | bypass) & bit) != 0;
+      if (clash && (keep & bypass & bit) != 0) {
+        return make_error("does-not-fit", row.span,
+                          fmt::format("the row keeps and bypasses {} at the level '{}'",
+                                      kernel_.einsum.operands[o].name, hardware.name));
+      }
+      if (clash) {
+        return contradiction(
+            row, *rules_.holding_row[level][o],
+            fmt::format("{} kept and passed by at the level '{}'", kernel_.einsum.operands[o].name, hardware.name));
+      }
+      rules_.holding_row[level][o] = &row;
+    }
     rules_.keep[level] |= keep;
     rules_.bypass[level] |= bypass;
-    if ((rules_.keep[level] & rules_.bypass[level]) != 0) {
-      return make_error("does-not-fit", row.span,
-                        fmt::format("the rows keep and bypass one operand at the level '{}'", hardware.name));
-    }
     return Done{};
   }
 

@@ -28,6 +28,8 @@ struct Rules {
   std::array<const ingest::ConstraintRow*, kMaxRuleLevels> order_row{};
   std::array<std::uint32_t, kMaxRuleLevels> keep{};  ///< operands
   std::array<std::uint32_t, kMaxRuleLevels> bypass{};
+  /// The row that keeps or passes by an operand.
+  std::array<std::array<const ingest::ConstraintRow*, 3>, kMaxRuleLevels> holding_row{};
   int spatial_x = -1;  ///< preferred dimension; -1 = free
   int spatial_y = -1;
   const ingest::ConstraintRow* spatial_row = nullptr;  ///< the user's; a dataflow's preference does not bind

@@ -238,7 +238,8 @@ TEST(Constraints, ContradictingRowsAreBothNamed) {
   ASSERT_FALSE(errors.empty());
   EXPECT_EQ(errors[0].kind, "does-not-fit");
   EXPECT_EQ(errors[0].span.line, 21);
-  EXPECT_NE(errors[0].message.find("scenario.yaml:20"), std::string::npos) << errors[0].message;
+  EXPECT_EQ(errors[0].other.line, 20);
+  EXPECT_NE(render(errors[0]).find("note: "), std::string::npos) << render(errors[0]);
 }
 
 TEST(Constraints, AMinimumBeyondTheCapacityDoesNotFit) {

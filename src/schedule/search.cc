@@ -53,6 +53,7 @@ Result<SearchMachine> make_machine(const Hierarchy& hierarchy, const EnergyRates
   machine.mesh_x = last.mesh_x;
   machine.mesh_y = last.instances / last.mesh_x;
   machine.macs_per_cycle = hierarchy.macs_per_cycle;
+  machine.cycles_per_step = hierarchy.cycles_per_step;
   machine.mac_energy = rates.mac;
   machine.capacity.fill(kNever);
   for (std::size_t l = 0; l < levels; ++l) {
@@ -107,6 +108,12 @@ Status check_limits(const lower::Einsum& einsum, const SearchOptions& options, i
                       einsum.dim_names[static_cast<std::size_t>(limit.dim)], limit.level, limit.fewest, limit.most));
     }
   }
+  for (const std::vector<int>& order : options.orders) {
+    for (const int dim : order) {
+      if (dim < 0 || dim >= einsum.rank() || std::count(order.begin(), order.end(), dim) > 1)
+        return make_error("bad-value", Span{}, fmt::format("dimension {} in an order", dim), "each once");
+    }
+  }
   for (std::size_t l = 0; l < std::min(options.must_keep.size(), options.must_bypass.size()); ++l) {
     if ((options.must_keep[l] & options.must_bypass[l]) != 0) {
       return make_error("does-not-fit", Span{}, fmt::format("level {} is to keep and to bypass one operand", l));
@@ -115,26 +122,18 @@ Status check_limits(const lower::Einsum& einsum, const SearchOptions& options, i
   return Done{};
 }
 
-std::string describe(const std::vector<Objective>& objectives) {
-  std::string text;
-  for (const Objective each : objectives) {
-    if (!text.empty()) text += ", then ";
-    switch (each) {
-      case Objective::energy:
-        text += "energy";
-        break;
-      case Objective::latency:
-        text += "latency";
-        break;
-      case Objective::energy_delay:
-        text += "energy-delay product";
-        break;
-      case Objective::off_array_weight_bits:
-        text += "off-array weight bits";
-        break;
-    }
+const char* name_of(Objective objective) {
+  switch (objective) {
+    case Objective::energy:
+      return "energy";
+    case Objective::latency:
+      return "latency";
+    case Objective::energy_delay:
+      return "energy-delay product";
+    case Objective::off_array_weight_bits:
+      break;
   }
-  return text;
+  return "off-array weight bits";
 }
 
 /// Everything lives in the outermost level, whole.
@@ -280,6 +279,26 @@ class Search {
 
 }  // namespace
 
+bool clearly_better(const std::vector<double>& a, const std::vector<double>& b) {
+  Score left, right;
+  left.count = right.count = static_cast<int>(std::min({a.size(), b.size(), kMostObjectives}));
+  std::copy_n(a.begin(), left.count, left.of.begin());
+  std::copy_n(b.begin(), left.count, right.of.begin());
+  return clearly_below(left, right);
+}
+
+void state_gap(Certificate& c) {
+  c.best = c.bests.at(0);
+  c.lower_bound = c.lower_bounds.at(0);
+  c.gap = 0;
+  constexpr double kRounding = 1e-12;  // sums of the same terms in another order
+  for (std::size_t i = 0; i < c.bests.size(); ++i) {
+    if (c.bests[i] <= c.lower_bounds[i] * (1 + kRounding)) continue;
+    c.gap = c.lower_bounds[i] > 0 ? c.bests[i] / c.lower_bounds[i] - 1 : std::numeric_limits<double>::infinity();
+    return;
+  }
+}
+
 double energy_of(const AccessCounts& counts, const EnergyRates& rates) {
   double energy = static_cast<double>(counts.macs) * rates.mac;
   for (std::size_t l = 0; l < counts.levels.size(); ++l) {
@@ -363,10 +382,11 @@ Result<SearchResult> search_mapping(const lower::Einsum& einsum, const Hierarchy
   Certificate& c = result.certificate;
   c.bests.resize(options.objectives.size());  // without what only breaks ties
   c.lower_bounds.resize(options.objectives.size());
-  c.best = c.bests[0];
-  c.lower_bound = c.lower_bounds[0];
-  c.gap = c.lower_bound > 0 ? c.best / c.lower_bound - 1 : 0;
-  c.objective = describe(options.objectives);
+  state_gap(c);
+  for (const Objective each : options.objectives) {
+    c.objective += (c.objective.empty() ? "" : ", then ") + std::string(name_of(each));
+    c.objectives.emplace_back(name_of(each));
+  }
   c.covered = options.imperfect ? "all factors of every dimension, all loop orders, all bypasses"
                                 : "perfect factors of every dimension, all loop orders, all bypasses";
   // What a ragged pass saves beyond whole passes is counted in the answer but not in the bound.

@@ -41,6 +41,11 @@ struct SearchOptions {
   std::vector<std::uint32_t> must_keep;    ///< by level, bit i: operand i; empty = no demand
   std::vector<std::uint32_t> must_bypass;  ///< likewise
   std::vector<FactorBound> factors;
+  /// By level: temporal loops over these dimensions stand innermost in this order, outermost first; others outside of
+  /// them as they like. Empty = free.
+  std::vector<std::vector<int>> orders;
+  int spatial_x = -1;         ///< the one dimension that may spread along x; −1 = any
+  int spatial_y = -1;         ///< likewise along y
   bool imperfect = false;     ///< factors need not divide (kernels without sliding windows)
   bool one_register = false;  ///< the last level holds one element of one operand, so no loop can stand below it
   std::int64_t most_evaluations = INT64_MAX;  ///< of complete mappings; beyond it the gap is reported as it stands
@@ -50,10 +55,11 @@ struct SearchOptions {
 struct Certificate {
   double best = 0;                   ///< of the first objective
   double lower_bound = 0;            ///< no mapping in scope is below
-  double gap = 0;                    ///< best / lower_bound − 1
+  double gap = 0;                    ///< best / lower_bound − 1 of the first objective whose bound is open
   std::vector<double> bests;         ///< of every objective in order
   std::vector<double> lower_bounds;  ///< no mapping in scope is below, compared as a dictionary compares words
   std::string objective;
+  std::vector<std::string> objectives;
   std::string covered;         ///< which mappings the bound speaks of
   std::string certified_on;    ///< on which counts it was proven
   std::int64_t nodes = 0;      ///< parts of the space that were bounded
@@ -67,6 +73,11 @@ struct SearchResult {
   double energy = 0;
   Certificate certificate;
 };
+
+/// Whether values are below others by more than rounding, compared in order.
+[[nodiscard]] bool clearly_better(const std::vector<double>& a, const std::vector<double>& b);
+/// Fills best, lower_bound and gap from the lists; the gap is of the first objective that is open.
+void state_gap(Certificate& certificate);
 
 /// Energy of counted accesses, in the unit of `rates`.
 [[nodiscard]] double energy_of(const AccessCounts& counts, const EnergyRates& rates);

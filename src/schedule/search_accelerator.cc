@@ -20,6 +20,19 @@ Result<double> energy_per(const ingest::Accelerator& accelerator, const std::str
   return at->second.femtojoules;
 }
 
+/// A rate as a fraction with a small denominator.
+constexpr std::int64_t kMostCyclesPerStep = 64;
+bool set_rate(double macs_per_cycle, Hierarchy& hierarchy) {
+  for (std::int64_t cycles = 1; cycles <= kMostCyclesPerStep; ++cycles) {
+    const double macs = macs_per_cycle * static_cast<double>(cycles);
+    if (macs < 1 || std::floor(macs) != macs) continue;
+    hierarchy.macs_per_cycle = static_cast<std::int64_t>(macs);
+    hierarchy.cycles_per_step = cycles;
+    return true;
+  }
+  return false;
+}
+
 /// Bits of one element of an operand in the array.
 std::int64_t element_bits(const lower::Operand& operand) {
   return operand.role == lower::Role::outputs ? std::max(operand.bits, operand.partial_bits) : operand.bits;
@@ -65,12 +78,12 @@ Result<AcceleratorModel> model_accelerator(const ingest::Accelerator& accelerato
                       fmt::format("'{}' does not multiply {} into {}", accelerator.name, inputs, accumulate),
                       suggest(inputs + " into " + accumulate, pairs));
   }
-  if (format->macs_per_pe < 1 || std::floor(format->macs_per_pe) != format->macs_per_pe) {
-    return make_error("unsupported", Span{},
-                      fmt::format("mapping {} multiply-accumulates a cycle and PE", format->macs_per_pe));
-  }
   AcceleratorModel model;
-  model.hierarchy.macs_per_cycle = static_cast<std::int64_t>(format->macs_per_pe);
+  if (!set_rate(format->macs_per_pe, model.hierarchy)) {
+    return make_error("unsupported", Span{},
+                      fmt::format("mapping {} multiply-accumulates a cycle and PE", format->macs_per_pe),
+                      fmt::format("a whole number of them in at most {} cycles", kMostCyclesPerStep));
+  }
   PL_TRY(model.rates.mac, energy_per(accelerator, format->mac_action, "mac", Span{}));
   for (const ingest::AcceleratorLevel& from : accelerator.levels) {
     const std::uint32_t held =
@@ -117,17 +130,17 @@ Result<SearchResult> search_on(const AcceleratorModel& model, const lower::Einsu
       continue;
     }
     const Certificate& c = found->certificate;
-    total.lower_bound = first ? c.lower_bound : std::min(total.lower_bound, c.lower_bound);
+    if (first || clearly_better(c.lower_bounds, total.lower_bounds)) total.lower_bounds = c.lower_bounds;
     total.nodes += c.nodes;
     total.opened += c.opened;
     total.evaluated += c.evaluated;
-    if (!best.ok() || c.best < best->certificate.best) best = std::move(found);
+    if (!best.ok() || clearly_better(c.bests, best->certificate.bests)) best = std::move(found);
     first = false;
   }
   if (!best.ok()) return best;
   Certificate& c = best->certificate;
-  c.lower_bound = total.lower_bound;
-  c.gap = c.lower_bound > 0 ? c.best / c.lower_bound - 1 : 0;
+  c.lower_bounds = total.lower_bounds;
+  state_gap(c);
   c.nodes = total.nodes;
   c.opened = total.opened;
   c.evaluated = total.evaluated;

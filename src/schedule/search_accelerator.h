@@ -19,7 +19,7 @@ struct AcceleratorModel {
 };
 
 /// Rates in bits per cycle at the nominal clock; an array without a capacity holds one element a PE. Errors:
-/// unknown-name (formats, energy rows), unsupported (a format below one multiply-accumulate a cycle and PE).
+/// unknown-name (formats, energy rows), unsupported (a rate that is no fraction with a small denominator).
 Result<AcceleratorModel> model_accelerator(const ingest::Accelerator& accelerator, const std::string& inputs,
                                            const std::string& accumulate, const lower::Einsum& einsum);
 

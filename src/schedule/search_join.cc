@@ -428,6 +428,53 @@ void Joiner::join_group(const Leaf& leaf, const Load& x, std::size_t group, doub
   }
 }
 
+/// Where a loop stands among those whose order is given: free ones first, spatial ones last.
+std::ptrdiff_t Joiner::place_of(std::size_t level, const Loop& loop) const {
+  const std::vector<int>& order = context_.space.orders[level];
+  if (loop.kind != LoopKind::temporal) return static_cast<std::ptrdiff_t>(order.size());
+  const auto at = std::find(order.begin(), order.end(), loop.dim);
+  return at == order.end() ? -1 : at - order.begin();
+}
+
+/// Spatial loops of the copies; false when the mesh has no place for them.
+bool Joiner::lay_out(const std::vector<const Chain*>& chains, LevelNest& level) const {
+  const SearchMachine& m = context_.machine;
+  const SearchSpace& space = context_.space;
+  const auto add = [&](std::size_t d, std::int64_t x, std::int64_t y) {
+    if (x > 1) level.loops.push_back({static_cast<int>(d), x, LoopKind::spatial_x});
+    if (y > 1) level.loops.push_back({static_cast<int>(d), y, LoopKind::spatial_y});
+  };
+  if (space.spatial_x < 0 && space.spatial_y < 0) {
+    std::int64_t copies = 1;
+    for (const Chain* chain : chains) copies *= chain->laid;
+    std::int64_t across = std::min(copies, m.mesh_x);
+    while (across > 0 && (copies % across != 0 || copies / across > m.mesh_y)) --across;
+    if (across == 0) return false;
+    for (std::size_t d = 0; d < chains.size(); ++d) {
+      const std::int64_t x = std::gcd(chains[d]->laid, across);
+      across /= x;
+      add(d, x, chains[d]->laid / x);
+    }
+    return true;
+  }
+  const auto place = [&](auto&& self, std::size_t d, std::int64_t x, std::int64_t y) -> bool {
+    if (d == chains.size()) return true;
+    const std::int64_t laid = chains[d]->laid;
+    for (std::int64_t across = std::min(laid, m.mesh_x / x); across >= 1; --across) {
+      const std::int64_t down = laid / across;
+      if (laid % across != 0 || down > m.mesh_y / y) continue;
+      if (across > 1 && space.spatial_x >= 0 && space.spatial_x != static_cast<int>(d)) continue;
+      if (down > 1 && space.spatial_y >= 0 && space.spatial_y != static_cast<int>(d)) continue;
+      const std::size_t before = level.loops.size();
+      add(d, across, down);
+      if (self(self, d + 1, x * across, y * down)) return true;
+      level.loops.resize(before);
+    }
+    return false;
+  };
+  return place(place, 0, 1, 1);
+}
+
 std::optional<Mapping> Joiner::build(const Leaf& leaf) const {
   const SearchSpace& space = context_.space;
   const SearchMachine& m = context_.machine;
@@ -452,20 +499,16 @@ std::optional<Mapping> Joiner::build(const Leaf& leaf) const {
       }
     }
   }
-  std::int64_t copies = 1;
-  for (const Chain* chain : chains) copies *= chain->laid;
-  std::int64_t across = std::min(copies, m.mesh_x);
-  while (across > 0 && (copies % across != 0 || copies / across > m.mesh_y)) --across;
-  if (across == 0) return std::nullopt;
   LevelNest& above = mapping.levels[static_cast<std::size_t>(m.levels - 2)];
+  if (!lay_out(chains, above)) return std::nullopt;
   LevelNest& registers = mapping.levels.back();
   for (std::size_t d = 0; d < space.dims.size(); ++d) {
-    const std::int64_t x = std::gcd(chains[d]->laid, across);
-    across /= x;
-    if (x > 1) above.loops.push_back({static_cast<int>(d), x, LoopKind::spatial_x});
-    if (chains[d]->laid / x > 1) above.loops.push_back({static_cast<int>(d), chains[d]->laid / x, LoopKind::spatial_y});
     const std::int64_t within = chains[d]->extent[static_cast<std::size_t>(m.levels - 1)];
     if (within > 1) registers.loops.push_back({static_cast<int>(d), within});
+  }
+  for (std::size_t l = 0; l < mapping.levels.size(); ++l) {
+    std::stable_sort(mapping.levels[l].loops.begin(), mapping.levels[l].loops.end(),
+                     [&](const Loop& a, const Loop& b) { return place_of(l, a) < place_of(l, b); });
   }
   mapping.levels[0].keeps = 7;
   for (std::size_t l = 1; l < mapping.levels.size(); ++l) {
@@ -508,7 +551,9 @@ void Joiner::count(const Leaf& leaf, const Score& bound) {
   }
   work_ += kCountWork;
   if (!mapping) return;
-  if (!context_.space.slides) return count_mapping(*mapping, bound);
+  const auto& orders = context_.space.orders;
+  const bool any_order = std::any_of(orders.begin(), orders.end(), [](const auto& order) { return !order.empty(); });
+  if (!context_.space.slides && (!any_order || context_.space.ordered_by_case)) return count_mapping(*mapping, bound);
   std::vector<int> key{leaf.y->index, leaf.z->index};
   for (const Residence r : leaf.residence) key.push_back(static_cast<int>(r));
   if (!seen_.insert(key).second) return;
@@ -532,9 +577,12 @@ void Joiner::count_orders(Mapping& mapping, const std::vector<Loop>& spatial, in
   }
   const auto by_dim = [](const Loop& a, const Loop& b) { return a.dim < b.dim; };
   auto& loops = mapping.levels[static_cast<std::size_t>(block)].loops;
-  std::sort(loops.begin(), loops.end(), by_dim);
+  const auto named = std::stable_partition(loops.begin(), loops.end(), [&](const Loop& loop) {
+    return place_of(static_cast<std::size_t>(block), loop) < 0;
+  });
+  std::sort(loops.begin(), named, by_dim);
   do count_orders(mapping, spatial, block + 1, bound);
-  while (std::next_permutation(loops.begin(), loops.end(), by_dim));
+  while (std::next_permutation(loops.begin(), named, by_dim));
 }
 
 }  // namespace plumbline::schedule

@@ -118,6 +118,8 @@ class Joiner {
   void count_mapping(const Mapping& mapping, const Score& bound);
   void count_orders(Mapping& mapping, const std::vector<Loop>& spatial, int block, const Score& bound);
   void spread_sums(const Node& node, std::size_t owner, std::int64_t copies, Load& load) const;
+  [[nodiscard]] std::ptrdiff_t place_of(std::size_t level, const Loop& loop) const;
+  bool lay_out(const std::vector<const Chain*>& chains, LevelNest& level) const;
   /// Nothing when no member of a class is at hand, or the array has no place for it.
   [[nodiscard]] std::optional<Mapping> build(const Leaf& leaf) const;
 

@@ -14,7 +14,7 @@ namespace plumbline::schedule {
 namespace {
 
 /// Raised when the search or the counting may answer otherwise than before.
-constexpr const char* kSearchVersion = "search 2";
+constexpr const char* kSearchVersion = "search 3";
 
 std::string number(double value) { return fmt::format("{:a}", value); }
 
@@ -45,8 +45,8 @@ std::string einsum_text(const lower::Einsum& einsum) {
 }
 
 std::string machine_text(const Hierarchy& hierarchy, const EnergyRates& rates) {
-  std::string text = fmt::format("macs {} {} {} {}\n", hierarchy.mac_units, hierarchy.mac_mesh_x,
-                                 hierarchy.macs_per_cycle, number(rates.mac));
+  std::string text = fmt::format("macs {} {} {}/{} {}\n", hierarchy.mac_units, hierarchy.mac_mesh_x,
+                                 hierarchy.macs_per_cycle, hierarchy.cycles_per_step, number(rates.mac));
   for (std::size_t l = 0; l < hierarchy.levels.size(); ++l) {
     const StorageLevel& level = hierarchy.levels[l];
     text += fmt::format("level {} {} {} {} {} {} {} {} {}\n", level.instances, level.mesh_x,
@@ -146,6 +146,8 @@ std::optional<Result<SearchResult>> read_answer(const std::string& text, const l
   if (!counted.ok()) return std::nullopt;
   found.counts = std::move(counted).value();
   found.energy = energy_of(found.counts, rates);
+  c.bests = {c.best};
+  c.lower_bounds = {c.lower_bound};
   constexpr double kRounding = 1e-9;  // sums of the same terms in another order
   if (std::abs(value_of(found, options.objectives.front()) - c.best) > kRounding * c.best) return std::nullopt;
   c.gap = c.lower_bound > 0 ? c.best / c.lower_bound - 1 : 0;
@@ -165,7 +167,13 @@ std::string search_key(const lower::Einsum& einsum, const Hierarchy& hierarchy, 
   for (const FactorBound& f : options.factors) {
     text += fmt::format("factor {} {} {} {} {}\n", f.level, f.dim, f.spatial ? 1 : 0, f.fewest, f.most);
   }
-  return text;
+  for (std::size_t l = 0; l < options.orders.size(); ++l) {
+    if (options.orders[l].empty()) continue;
+    text += fmt::format("order {}", l);
+    for (const int dim : options.orders[l]) text += fmt::format(" {}", dim);
+    text += "\n";
+  }
+  return text + fmt::format("spatial {} {} work {}\n", options.spatial_x, options.spatial_y, options.most_work);
 }
 
 Result<SearchResult> search_once(const lower::Einsum& einsum, const Hierarchy& hierarchy, const EnergyRates& rates,

@@ -153,6 +153,52 @@ bool make_node(SearchContext& context, std::vector<int> chain, Node& node) {
 
 namespace {
 
+/// A case in which the owner's unused loop stands innermost in a block, under the order its level is to have: where a
+/// used loop stands inside it, not both may move.
+std::vector<OrderCase> obey_order(const SearchContext& context, const Node& node, OrderCase order, int block) {
+  const SearchSpace& space = context.space;
+  const std::vector<int>& wanted = space.orders[static_cast<std::size_t>(block)];
+  if (wanted.empty() || !space.ordered_by_case) return {order};
+  const std::size_t owner = order.owner[static_cast<std::size_t>(block)];
+  const unsigned bit = 1U << block;
+  int unused = -1;
+  for (std::size_t d = 0; d < space.dims.size(); ++d) {
+    if (((space.dims[d].relevant >> owner) & 1U) == 0) unused = static_cast<int>(d);
+  }
+  if (unused < 0) return {order};
+  const auto moves = [&](int d) {  // of the enumerated ones
+    for (std::size_t i = 0; i < space.enumerated.size(); ++i) {
+      if (space.enumerated[i] != d) continue;
+      const SearchDim& dim = space.dims[static_cast<std::size_t>(d)];
+      return (dim.chains[static_cast<std::size_t>(node.chain[i])].moves & bit) != 0;
+    }
+    return false;
+  };
+  const bool open = unused == space.y || unused == space.z;
+  if (!open && !moves(unused)) return {order};
+  unsigned& still = unused == space.y ? order.y_still : order.z_still;
+  auto inner = std::find(wanted.begin(), wanted.end(), unused);
+  inner = inner == wanted.end() ? wanted.begin() : inner + 1;
+  bool other = false;  // of y and z the other one stands inside, and both may move
+  for (; inner != wanted.end(); ++inner) {
+    if (*inner == space.y || *inner == space.z) {
+      if (!open) {
+        (*inner == space.y ? order.y_still : order.z_still) |= bit;
+      } else {
+        other = true;
+      }
+    } else if (moves(*inner)) {
+      if (!open) return {};
+      still |= bit;
+    }
+  }
+  if (!other || (still & bit) != 0) return {order};
+  OrderCase inside = order;
+  (unused == space.y ? inside.z_still : inside.y_still) |= bit;
+  still |= bit;
+  return {order, inside};
+}
+
 /// All of `through` for given owners: a block can be passed through only by its owner into a block of the same owner.
 void add_cases(const SearchContext& context, const Node& node, OrderCase order, int block,
                std::vector<OrderCase>& cases) {
@@ -176,7 +222,8 @@ void add_cases(const SearchContext& context, const Node& node, OrderCase order, 
   for (std::uint8_t owner = 0; owner < 3; ++owner) {
     OrderCase next = order;
     next.owner[b] = owner;
-    add_cases(context, node, next, block + 1, cases);
+    for (const OrderCase& each : obey_order(context, node, next, block))
+      add_cases(context, node, each, block + 1, cases);
     if (block == 0 || order.owner[b - 1] != owner || ((node.still_for[owner] >> block) & 1U) == 0) continue;
     if (space.slides && owner == space.y_owner) continue;  // told by z_moves
     next.through[b] = true;

@@ -23,12 +23,19 @@ bool limited(const SearchOptions& options, int dim) {
                      [&](const FactorBound& f) { return f.dim == dim; });
 }
 
-/// A dimension that must stay itself: it carries a limit, or groups of side data run along it.
+bool ordered(const SearchOptions& options, int dim) {
+  return std::any_of(options.orders.begin(), options.orders.end(), [&](const std::vector<int>& order) {
+    return std::find(order.begin(), order.end(), dim) != order.end();
+  });
+}
+
+/// A dimension that must stay itself: it carries a limit or a place in an order or on the mesh, or groups of side data
+/// run along it.
 bool fixed(const lower::Einsum& einsum, const SearchOptions& options, int dim) {
   for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
     if (side_dimension(einsum, o) == dim) return true;
   }
-  return limited(options, dim);
+  return limited(options, dim) || ordered(options, dim) || dim == options.spatial_x || dim == options.spatial_y;
 }
 
 /// Which operands use a dimension, and whether it shares an axis with another one of more than one step.
@@ -64,7 +71,10 @@ void fill_chains(const lower::Einsum& einsum, const SearchOptions& options, bool
   rules.one_register = options.one_register;
   // A dimension every operand uses separates the problem into parts that share nothing. Its loops may as well stand
   // outermost: inside they only make tiles larger.
-  rules.apart = dim.relevant == 7 && !dim.window && rules.limits.empty();
+  rules.apart = dim.relevant == 7 && !dim.window && rules.limits.empty() && !ordered(options, dim.parts[0]);
+  const bool fans = dim.parts[0] == options.spatial_x || dim.parts[0] == options.spatial_y;
+  if (options.spatial_x >= 0 && options.spatial_y >= 0 && !fans)
+    rules.limits.push_back({levels - 2, dim.parts[0], true, 1, 1});
   std::vector<std::int64_t> parts;
   for (const int part : dim.parts) parts.push_back(einsum.dims[static_cast<std::size_t>(part)]);
   if (sample) {
@@ -160,7 +170,8 @@ void find_mirror(SearchSpace& space, const SearchOptions& options) {
     const SearchDim& b = space.dims[static_cast<std::size_t>(windows[1][t].dim)];
     const bool alike = a.size == b.size && a.relevant == b.relevant && a.chains.size() == b.chains.size() &&
                        windows[0][t].coefficient == windows[1][t].coefficient;
-    if (!alike || limited(options, a.parts[0]) || limited(options, b.parts[0])) {
+    if (!alike || limited(options, a.parts[0]) || limited(options, b.parts[0]) || ordered(options, a.parts[0]) ||
+        ordered(options, b.parts[0]) || options.spatial_x >= 0 || options.spatial_y >= 0) {
       space.mirror.clear();
       return;
     }
@@ -170,6 +181,35 @@ void find_mirror(SearchSpace& space, const SearchOptions& options) {
     };
     space.mirror.emplace_back(place(windows[0][t].dim), place(windows[1][t].dim));
   }
+}
+
+/// Orders and mesh axes over the merged dimensions.
+void place_orders(const SearchOptions& options, int levels, SearchSpace& space) {
+  const auto merged = [&](int dim) {
+    for (std::size_t d = 0; d < space.dims.size(); ++d) {
+      if (space.dims[d].parts[0] == dim) return static_cast<int>(d);
+    }
+    return -1;
+  };
+  space.orders.resize(static_cast<std::size_t>(levels));
+  bool apart = false;  // a dimension that every operand uses is told to stand inside others
+  for (std::size_t l = 0; l < std::min(options.orders.size(), space.orders.size()); ++l) {
+    for (const int dim : options.orders[l]) {
+      const int d = merged(dim);
+      if (d < 0) continue;
+      space.orders[l].push_back(d);
+      apart = apart || space.dims[static_cast<std::size_t>(d)].relevant == 7;
+    }
+  }
+  std::vector<std::uint32_t> uses;
+  for (const SearchDim& dim : space.dims) {
+    if (dim.relevant != 7) uses.push_back(dim.relevant);
+  }
+  std::sort(uses.begin(), uses.end());
+  const bool alike = std::adjacent_find(uses.begin(), uses.end()) != uses.end();
+  space.ordered_by_case = !space.slides && !apart && !alike;
+  if (options.spatial_x >= 0) space.spatial_x = merged(options.spatial_x);
+  if (options.spatial_y >= 0) space.spatial_y = merged(options.spatial_y);
 }
 
 /// Nodes are listed in memory. Where the enumerated dimensions make more, the one with most chains gets fewer.
@@ -237,6 +277,7 @@ Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchO
   PL_TRY_STATUS(choose_roles(space));
   limit_nodes(einsum, options, levels, units, sample, space);
   find_mirror(space, options);
+  place_orders(options, levels, space);
   space.sampled = options.imperfect && windows;
   for (const SearchDim& dim : space.dims) space.sampled = space.sampled || dim.list == ChainList::sample;
   return space;

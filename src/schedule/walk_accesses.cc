@@ -75,7 +75,9 @@ Groups walk_groups(const lower::Einsum& einsum, const Nest& nest, const AccessCo
 /// Stored widths, bits and time from the counted words; the rules of docs/scheduling.md, written out a second time.
 Status finish(const lower::Einsum& einsum, const Hierarchy& hierarchy, const Nest& nest, const Evaluator& evaluator,
               AccessCounts& counts) {
-  double slowest = std::ceil(static_cast<double>(counts.compute_steps) / static_cast<double>(hierarchy.macs_per_cycle));
+  double slowest =
+      std::ceil(static_cast<double>(counts.compute_steps) * static_cast<double>(hierarchy.cycles_per_step) /
+                static_cast<double>(hierarchy.macs_per_cycle));
   for (int l = 0; l < nest.levels; ++l) {
     const StorageLevel& level = hierarchy.levels[static_cast<std::size_t>(l)];
     double read = 0, written = 0;
