@@ -390,7 +390,7 @@ class Chooser {
     if (best.extra_weights > 0 && best.extra_weights >= best.off_chip_saved + best.extra_weights)
       return "weights would be fetched again by every chunk, and nothing else would stay on chip instead";
     if (best.off_chip_saved <= 0)
-      return "what is between is on chip as it is, so that chunks only add starts, loads and shorter streams";
+      return "no byte less leaves the chip, so that chunks only add starts, loads and shorter streams";
     return "what stays on chip does not pay for the starts, loads and shorter streams of its chunks";
   }
 

@@ -16,7 +16,7 @@ struct ChainAlternative {
   std::string failure;                  ///< why it cannot be scheduled; empty = it can
   double value = 0;                     ///< of the objective, all kernels of the shape
   std::int64_t off_chip_saved = 0;      ///< bytes of weights and activations; negative = more
-  std::int64_t spill_saved = 0;         ///< bytes of buffers that need not leave the chip, each once
+  std::int64_t spill_saved = 0;         ///< bytes less written to spilled buffers
   std::int64_t peak_saved = 0;          ///< on-chip bytes
   std::int64_t extra_weights = 0;       ///< bytes of parameters read from off chip beyond those without it
   std::int64_t extra_weight_reads = 0;  ///< likewise just outside the array

@@ -188,12 +188,21 @@ class Placer {
       BufferPlacement& buffer = placement_.buffers[victim];
       buffer.off_chip = true;
       buffer.spilled = true;
-      placement_.spilled += graph_.buffers[victim].bytes;
+      placement_.spilled += written_bytes(static_cast<std::int32_t>(victim));
       occupy(victim, -graph_.buffers[victim].on_chip);
       // The spilled buffer needs chunks wherever it is used, so what was settled is looked at again.
       find_working_bytes();
       i = 0;
     }
+  }
+
+  /// The chunks of a chain use one buffer again and again, and each goes off chip.
+  [[nodiscard]] std::int64_t written_bytes(std::int32_t buffer) const {
+    std::int64_t bytes = 0;
+    for (const lower::Instance& instance : graph_.instances) {
+      for (const lower::BufferUse& use : instance.writes) bytes += use.buffer == buffer ? use.bytes : 0;
+    }
+    return bytes;
   }
 
   [[nodiscard]] std::size_t largest_live(std::size_t instance) const {

@@ -57,7 +57,7 @@ struct Placement {
   std::vector<BufferPlacement> buffers;  ///< parallel to KernelGraph::buffers
   std::vector<std::int64_t> occupancy;   ///< on-chip activation and working bytes while instance i runs
   std::int64_t peak = 0;                 ///< largest of them
-  std::int64_t spilled = 0;              ///< bytes of spilled buffers, each once
+  std::int64_t spilled = 0;              ///< bytes written to spilled buffers
   std::vector<std::int32_t> in_place;    ///< instances that write over an input, ascending
   std::int64_t peak_apart = 0;           ///< peak and spilled bytes if every result had memory of its own
   std::int64_t spilled_apart = 0;
