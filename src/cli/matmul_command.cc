@@ -89,7 +89,7 @@ void declare(CLI::App& app, MatmulCommandOptions& o) {
   app.add_option("--splits", o.splits, "or pieces that begin at these positions of k (split-K)")->delimiter(',');
   app.add_option("--join", o.join, "how partial sums are joined")->check(CLI::IsMember({"sequential", "pairwise"}));
   app.add_option("--into", o.into, "format of the register that joins them");
-  app.add_option("--observe", o.observe, "accumulations counted: auto, off, or every so many");
+  app.add_option("--observe", o.observe, "accumulations counted: auto, off, or every so many (1: all)");
   app.add_option("--output", o.output, "format the results are converted to");
   app.add_option("--output-saturation", o.output_saturation, "on or off; must be said with --output")->check(on_off);
   app.add_option("--values", o.values_file, "write the results to this .npy file");

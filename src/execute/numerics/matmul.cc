@@ -282,6 +282,7 @@ namespace {
 struct Magnitudes {
   std::int32_t off_grid = 0;  ///< not zero: some value has bits its format lacks
   std::int32_t most = 0;
+  std::int32_t infinite = 0;  ///< not zero: some value is infinite
   std::int32_t most_finite = 0;
   std::int32_t least_nonzero = std::numeric_limits<std::int32_t>::max();
 };
@@ -296,14 +297,38 @@ Magnitudes find_magnitudes(std::span<const float> values, std::int32_t low_bits,
     const bool below = kOwnSubnormals && magnitude < normal;
     const float scaled = below ? value * steps : 0.0F;
     const std::int32_t cut = static_cast<float>(static_cast<std::int32_t>(scaled)) != scaled ? 1 : 0;
-    found.off_grid |= below ? cut : magnitude & low_bits;
+    const std::int32_t finite = magnitude < static_cast<std::int32_t>(kInfinityBits) ? magnitude : 0;
+    found.off_grid |= below ? cut : finite & low_bits;
     found.most = std::max(found.most, magnitude);
-    found.most_finite =
-        std::max(found.most_finite, magnitude < static_cast<std::int32_t>(kInfinityBits) ? magnitude : 0);
+    found.infinite |= magnitude == static_cast<std::int32_t>(kInfinityBits) ? 1 : 0;
+    found.most_finite = std::max(found.most_finite, finite);
     found.least_nonzero =
         std::min(found.least_nonzero, magnitude == 0 ? std::numeric_limits<std::int32_t>::max() : magnitude);
   }
   return found;
+}
+
+/// Values of an operand that one thread scans at a time.
+constexpr std::size_t kScanChunk = std::size_t{1} << 16U;
+
+/// Error at the first value that is none of the format's, by the rule itself.
+Status find_foreign(std::span<const float> values, const Format& format, std::string_view name, std::int64_t columns,
+                    unsigned threads) {
+  std::vector<std::size_t> first((values.size() + kScanChunk - 1) / kScanChunk, values.size());
+  parallel_for(first.size(), threads, [&](std::size_t chunk) {
+    const std::size_t end = std::min(values.size(), (chunk + 1) * kScanChunk);
+    for (std::size_t i = chunk * kScanChunk; i < end && first[chunk] == values.size(); ++i) {
+      const Encoded encoded = encode(values[i], format, Rounding::rne, Saturation::off);
+      const bool lost = std::isinf(values[i]) && !format.has_infinity;
+      if (lost || (encoded.flags & (kInexact | kOverflow | kNanLost | kOutOfDomain)) != 0) first[chunk] = i;
+    }
+  });
+  const std::size_t at = *std::min_element(first.begin(), first.end());
+  if (at == values.size()) return Done{};
+  return make_error("bad-value", {},
+                    fmt::format("{}[{}][{}] is {}, no value of {}", name, at / static_cast<std::size_t>(columns),
+                                at % static_cast<std::size_t>(columns), values[at], format.name),
+                    "round the operand to its format first");
 }
 
 }  // namespace
@@ -315,10 +340,9 @@ Result<OperandScan> scan_operand(std::span<const float> values, const Format& fo
   const auto largest = std::bit_cast<std::int32_t>(static_cast<float>(format.max_value()));
   const bool own_subnormals = format.min_normal_exponent() > -126;
   const float steps = std::ldexp(1.0F, std::min(126, -format.min_positive_exponent()));
-  constexpr std::size_t kChunk = std::size_t{1} << 16;
-  std::vector<Magnitudes> parts((values.size() + kChunk - 1) / kChunk);
+  std::vector<Magnitudes> parts((values.size() + kScanChunk - 1) / kScanChunk);
   parallel_for(parts.size(), threads, [&](std::size_t i) {
-    const auto part = values.subspan(i * kChunk, std::min(kChunk, values.size() - i * kChunk));
+    const auto part = values.subspan(i * kScanChunk, std::min(kScanChunk, values.size() - i * kScanChunk));
     parts[i] = own_subnormals ? find_magnitudes<true>(part, low_bits, normal, steps)
                               : find_magnitudes<false>(part, low_bits, normal, steps);
   });
@@ -326,23 +350,18 @@ Result<OperandScan> scan_operand(std::span<const float> values, const Format& fo
   for (const Magnitudes& part : parts) {
     found.off_grid |= part.off_grid;
     found.most = std::max(found.most, part.most);
+    found.infinite |= part.infinite;
     found.most_finite = std::max(found.most_finite, part.most_finite);
     found.least_nonzero = std::min(found.least_nonzero, part.least_nonzero);
   }
-  const bool steps_fit = -format.min_positive_exponent() <= 126;
-  if (found.off_grid != 0 || found.most > largest || (own_subnormals && !steps_fit)) {  // something needs a closer look
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const Encoded encoded = encode(values[i], format, Rounding::rne, Saturation::off);
-      const bool lost = std::isinf(values[i]) && !format.has_infinity;
-      if (!lost && (encoded.flags & (kInexact | kOverflow | kNanLost | kOutOfDomain)) == 0) continue;
-      return make_error("bad-value", {},
-                        fmt::format("{}[{}][{}] is {}, no value of {}", name, i / static_cast<std::size_t>(columns),
-                                    i % static_cast<std::size_t>(columns), values[i], format.name),
-                        "round the operand to its format first");
-    }
-  }
   OperandScan scan;
   scan.has_special = found.most >= static_cast<std::int32_t>(kInfinityBits);
+  const bool has_nan = found.most > static_cast<std::int32_t>(kInfinityBits);
+  const bool steps_fit = -format.min_positive_exponent() <= 126;
+  if (found.off_grid != 0 || found.most_finite > largest || (found.infinite != 0 && !format.has_infinity) ||
+      (has_nan && !format.has_nan()) || (own_subnormals && !steps_fit)) {  // something needs a closer look
+    PL_TRY_STATUS(find_foreign(values, format, name, columns, threads));
+  }
   if (found.most_finite > 0) {
     scan.max_exponent = (found.most_finite >> 23) - 127;
     scan.min_last_bit =
