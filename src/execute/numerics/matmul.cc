@@ -232,7 +232,7 @@ constexpr AutomaticStride kStrides[] = {
     {InnerKernel::bfloat16_rounded, 127, 381},
     {InnerKernel::wide, 41, 123},
     {InnerKernel::pairwise, 97, 97},
-    {InnerKernel::tensor_core, 1, 13},
+    {InnerKernel::tensor_core, 1, 97},
 };
 /// Tensor cores whose operands are too wide to be counted by their last bits.
 constexpr AutomaticStride kWideOperands = {InnerKernel::tensor_core, 7, 91};

@@ -227,6 +227,7 @@ struct Kernel {
     const std::int8_t* HWY_RESTRICT b_last = panels.b_last + 2 * (first * kPanelColumns + column);
     const hn::Repartition<std::int16_t, decltype(d)> pairs;
     VI nonzero = hn::Zero(di);  // bytes
+    std::uint64_t below = 0;
     for (std::int64_t k = first; k < last; ++k, a += kPanelRows, b += kPanelColumns) {
       V bv[kHalves];
       for (int h = 0; h < kHalves; ++h) bv[h] = hn::LoadU(d, b + h * lanes);
@@ -254,17 +255,17 @@ struct Kernel {
           std::memcpy(&both, a_last + r - 1, sizeof both);
           const VI last_a = hn::BitCast(di, hn::Set(pairs, both));
           const VI last_b = hn::LoadU(di, reinterpret_cast<const std::int32_t*>(b_last));
-          counts.below += bytes_below(last_a, last_b, grid[r / 2]);
+          below += bytes_below(last_a, last_b, grid[r / 2]);
         }
       }
       if constexpr (kCounting == Counting::plain) {
         a_last += kPanelRows;
         b_last += 2 * kPanelColumns;
-        constexpr std::int64_t kByteSteps = 64;  // kRows / 2 flags a step stay within a byte
-        if ((k - first) % kByteSteps != kByteSteps - 1 && k + 1 != last) continue;
-        counts.nonzero = add_bytes(counts.nonzero, nonzero);
-        nonzero = hn::Zero(di);
       }
+    }
+    if constexpr (kCounting == Counting::plain) {
+      counts.nonzero = add_bytes(counts.nonzero, nonzero);
+      counts.below += below;
     }
   }
 
@@ -296,7 +297,14 @@ struct Kernel {
   HWY_INLINE void sum_block(std::int64_t first, std::int64_t last, int row, int column, const V (&up)[kRows][kHalves],
                             const VI (&outside)[kRows][kHalves], const VI (&grid)[kRows / 2], VI (&sum)[kRows][kHalves],
                             VI (&bad)[kRows][kHalves], Counts& counts) const {
-    if (!p.may_wrap) return products<kCounting>(first, last, row, column, up, outside, grid, sum, counts);
+    if (!p.may_wrap) {
+      constexpr std::int64_t kByteSteps = 64;  // kRows / 2 flags a step stay within a byte
+      const std::int64_t steps = kCounting == Counting::plain ? kByteSteps : last - first;
+      for (std::int64_t k = first; k < last; k += steps) {
+        products<kCounting>(k, std::min(last, k + steps), row, column, up, outside, grid, sum, counts);
+      }
+      return;
+    }
     for (std::int64_t k = first; k < last; k += p.chunk) {
       VI part[kRows][kHalves];
       for (auto& parts : part) {
@@ -558,7 +566,9 @@ CoreParameters make_core_parameters(const TensorCore& core, const Format& a, con
   const std::int64_t largest = ((std::int64_t{2} << a.fraction_bits) - 1) * ((std::int64_t{2} << b.fraction_bits) - 1);
   constexpr std::int64_t kInt32Max = 0x7FFFFFFF;
   const std::int64_t product = (largest << core.fraction_bits >> (a.fraction_bits + b.fraction_bits)) + 1;
-  p.chunk = static_cast<int>(std::clamp<std::int64_t>(kInt32Max / product, 1, core.block));
+  constexpr std::int64_t kByteSteps = 64;  // see Kernel::sum_block
+  p.chunk = static_cast<int>(
+      std::clamp<std::int64_t>(kInt32Max / product, 1, std::min<std::int64_t>(core.block, kByteSteps)));
   p.may_wrap = product * core.block + (std::int64_t{2} << core.fraction_bits) > kInt32Max;
   return p;
 }
