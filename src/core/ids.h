@@ -13,7 +13,7 @@ struct Id {
   constexpr explicit Id(std::size_t i) : index(static_cast<std::int32_t>(i)) {}
   [[nodiscard]] constexpr std::size_t at() const { return static_cast<std::size_t>(index); }
   [[nodiscard]] constexpr bool valid() const { return index >= 0; }
-  friend constexpr auto operator<=>(Id, Id) = default;
+  friend constexpr auto operator<=>(Id, Id) = default;  // NOLINT(modernize-use-nullptr): its 0
 };
 
 using TensorId = Id<struct TensorTag>;

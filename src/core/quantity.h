@@ -46,7 +46,7 @@ class Quantity {
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.value_ - b.value_); }
   friend constexpr Quantity operator*(Quantity a, Rep s) { return Quantity(a.value_ * s); }
   friend constexpr Quantity operator*(Rep s, Quantity a) { return Quantity(a.value_ * s); }
-  friend constexpr auto operator<=>(Quantity a, Quantity b) = default;
+  friend constexpr auto operator<=>(Quantity a, Quantity b) = default;  // NOLINT(modernize-use-nullptr): its 0
   friend constexpr bool operator==(Quantity a, Quantity b) = default;
 
  private:

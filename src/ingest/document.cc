@@ -202,7 +202,7 @@ Value make_scalar(std::string text) {
 Value make_map(std::vector<std::pair<std::string, Value>> entries) {
   Value value;
   value.kind = ValueKind::map;
-  for (auto& [key, child] : entries) value.entries.push_back({key, {}, std::move(child)});
+  for (auto& entry : entries) value.entries.push_back({std::move(entry.first), {}, std::move(entry.second)});
   return value;
 }
 

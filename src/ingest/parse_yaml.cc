@@ -213,7 +213,7 @@ Result<Value> parse_yaml(SourceRef source) {
     return make_error("yaml-syntax", builder.span(e.mark), e.msg);
   }
   if (!builder.any() || builder.root().kind == ValueKind::null) {
-    return make_error("empty-file", {source, 0, 0, 1}, "the file holds no YAML document");
+    return make_error("empty-file", {std::move(source), 0, 0, 1}, "the file holds no YAML document");
   }
   if (builder.root().kind != ValueKind::map) {
     return make_error("wrong-type", builder.root().span, "the document must be a map of keys and values");

@@ -13,7 +13,7 @@ namespace plumbline::schedule {
 struct Place {
   std::int64_t x = 0;
   std::int64_t y = 0;
-  auto operator<=>(const Place&) const = default;
+  auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr): its 0
 };
 
 struct SentWords {
