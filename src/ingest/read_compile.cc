@@ -64,6 +64,27 @@ void read_dataflow_choice(const Value& value, CompileOptions& out, Diagnostics& 
   }
 }
 
+/// One objective, or a list in order of importance.
+void read_objective(const Value& value, CompileOptions& out, Diagnostics& errors) {
+  const std::vector<std::string> known{"edp", "energy", "latency", "off_array_weight_bytes"};
+  if (value.kind != ValueKind::list) {
+    out.objective = read_choice(value, known, errors).value_or("edp");
+    return;
+  }
+  if (value.items.empty()) errors.push_back(make_error("bad-value", value.span, "a list of no objectives"));
+  std::vector<std::string> names;
+  for (const auto& item : value.items) {
+    const auto name = read_choice(item, known, errors);
+    if (!name) continue;
+    if (std::find(names.begin(), names.end(), *name) != names.end())
+      errors.push_back(make_error("bad-value", item.span, fmt::format("the objective '{}' stands twice", *name)));
+    names.push_back(*name);
+  }
+  if (names.empty()) return;
+  out.objective = names.front();
+  out.objective_then.assign(names.begin() + 1, names.end());
+}
+
 }  // namespace
 
 ConstraintRow read_constraint(const Value& value, Diagnostics& errors) {
@@ -130,9 +151,7 @@ CompileOptions read_compile(const Value& value, Diagnostics& errors) {
   MapReader map(value, "the compile section", errors);
   if (const Value* v = map.require("shapes")) out.shapes = read_shapes(*v, errors);
   if (const Value* v = map.find("dataflow")) read_dataflow_choice(*v, out, errors);
-  if (const Value* v = map.find("objective")) {
-    out.objective = read_choice(*v, {"edp", "energy", "latency", "off_array_weight_bytes"}, errors).value_or("edp");
-  }
+  if (const Value* v = map.find("objective")) read_objective(*v, out, errors);
   if (const Value* v = map.find("search"))
     out.search = read_choice(*v, {"simple", "certified"}, errors).value_or("simple");
   if (const Value* v = map.find("constraints"); v != nullptr && expect_list(*v, "constraints", errors)) {

@@ -55,6 +55,7 @@ struct CompileOptions {
   std::map<std::string, std::string> dataflow_by_class;  ///< layer class → dataflow
   std::map<std::string, Span> dataflow_class_at;         ///< layer class → where it was named
   std::string objective = "edp";
+  std::vector<std::string> objective_then;  ///< what decides among equals, in order
   std::string search = "simple";  ///< simple | certified: a few tilings, or the best mapping with proof
   std::vector<ConstraintRow> constraints;
   bool fuse_epilogue = false;

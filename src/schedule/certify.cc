@@ -189,8 +189,12 @@ class Certifier {
       layout_bounds(held, *space, options.factors);
       for (const Objective objective : searches_for(objective_)) {
         options.objectives = {objective};
-        if (objective == Objective::off_array_weight_bits || objective == Objective::latency)
+        if (objective == objective_ && !request_.options.objective_then.empty()) {
+          for (const std::string& each : request_.options.objective_then)
+            options.objectives.push_back(search_objective(each));
+        } else if (objective == Objective::off_array_weight_bits || objective == Objective::latency) {
           options.objectives.push_back(Objective::energy);
+        }
         auto found = search_once(space->einsum, hierarchy, model_.rates, options, cache_);
         if (!found.ok() && found.errors().front().kind == "does-not-fit") return Done{};  // nothing perfect holds it so
         if (!found.ok()) {

@@ -32,6 +32,7 @@ struct Candidate {
   AccessCounts counts;
   MappingPrice price;
   double value = std::numeric_limits<double>::infinity();
+  std::vector<double> then;  ///< what decides among equals
 };
 
 class Chooser {
@@ -57,9 +58,9 @@ class Chooser {
       }
       Candidate& candidate = *tried;
       chosen.choices.push_back({dataflow->name, {}, candidate.price, candidate.value});
-      const bool better = candidate.value < best.value;
+      const bool better = precedes(candidate, best);
       // Of equals, the dataflow whose layout the mapping shows more of has the better claim to its name.
-      if (!better && !(candidate.value == best.value && candidate.stated > best.stated)) continue;
+      if (!better && !(!precedes(best, candidate) && candidate.stated > best.stated)) continue;
       chosen.dataflow = dataflow->name;
       best = std::move(candidate);
     }
@@ -128,13 +129,20 @@ class Chooser {
     return best;
   }
 
+  static bool precedes(const Candidate& a, const Candidate& b) {
+    return a.value != b.value ? a.value < b.value : a.then < b.then;
+  }
+
   void consider(std::size_t stationary, const Mapping& mapping, AccessCounts counts, Candidate& best) {
     const MappingPrice price =
         price_mapping(request_.kernel, request_.accelerator, request_.levels, stationary, mapping, counts);
     const double value = objective_of(price, request_.options.objective);
-    if (!(value < best.value)) return;
+    std::vector<double> then;
+    for (const std::string& each : request_.options.objective_then) then.push_back(objective_of(price, each));
+    if (!(value < best.value) && !(value == best.value && then < best.then)) return;
     best.stationary = stationary;
     best.value = value;
+    best.then = std::move(then);
     best.price = price;
     best.mapping = mapping;
     best.counts = std::move(counts);

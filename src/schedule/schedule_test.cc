@@ -179,6 +179,32 @@ TEST(Schedule, AutoIsNeverWorseThanAnyDataflowItMayChoose) {
   }
 }
 
+TEST(Schedule, AmongEqualsTheNextObjectiveDecides) {
+  const Accelerator accelerator = catalog_accelerator("flex-128");
+  CompileOptions options = sample_options();
+  options.objective = "off_array_weight_bytes";
+  options.dataflow = "auto";
+  const KernelGraph graph = lowered(lower::sample_convolutions(), options, accelerator, 1, 1);
+  const auto prices = [&](std::vector<std::string> then) {
+    options.objective_then = std::move(then);
+    std::vector<MappingPrice> all;
+    const Schedule made = scheduled(graph, accelerator, options);
+    for (std::size_t k = 0; k < 3; ++k) all.push_back(made.kernels[k].price);
+    return all;
+  };
+  const auto one = prices({});
+  const auto fast = prices({"latency"});
+  const auto frugal = prices({"energy", "latency"});
+  for (std::size_t k = 0; k < 3; ++k) {
+    EXPECT_EQ(one[k].off_array_weight, fast[k].off_array_weight);
+    EXPECT_EQ(one[k].off_array_weight, frugal[k].off_array_weight);
+    EXPECT_LE(fast[k].cycles, one[k].cycles);
+    EXPECT_LE(fast[k].cycles, frugal[k].cycles);
+    EXPECT_LE(frugal[k].femtojoules, one[k].femtojoules);
+    EXPECT_LE(frugal[k].femtojoules, fast[k].femtojoules);
+  }
+}
+
 TEST(Schedule, ADataflowPerClassOverridesTheDefault) {
   const Accelerator accelerator = catalog_accelerator("flex-128");
   CompileOptions options = sample_options();
