@@ -185,6 +185,18 @@ TEST(Matmul, SumsBeyondThirtyOneBitsGoThroughTheScalarRule) {
   EXPECT_EQ(product->values[0], -64 * 1.875F * 1.875F);
 }
 
+TEST(Matmul, BlocksWithoutProductsOrWithSpecialSumsAreCountedAsTheDefinitionCounts) {
+  const Format& format = builtin_format("binary16");
+  const auto accumulation = find_accumulation("h100", format);
+  ASSERT_TRUE(accumulation.ok());
+  Case made = make_case(9, 13, 37, 70, format, format, *accumulation, 24, false, true);
+  for (std::size_t i = 0; i < 20; ++i) made.a[i + 70] = 0;  // row 1: its first block has no product
+  for (std::size_t j = 0; j < 37; ++j) made.c[37 + j] = j % 3 == 0 ? 0x1p-126F : j % 3 == 1 ? 0x1.8p100F : 0x1p-149F;
+  made.a[5 * 70 + 3] = std::numeric_limits<float>::infinity();    // row 5 is infinite or NaN from here
+  made.b[40 * 37 + 8] = std::numeric_limits<float>::quiet_NaN();  // column 8 is NaN from here
+  expect_all_equal(made, *accumulation, {1, 1}, "sparse and special");
+}
+
 TEST(Matmul, OrderAndBlockingsEqualTheDefinition) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     RandomStream random(seed, "blockings");
