@@ -349,7 +349,10 @@ Result<SearchResult> search_mapping(const lower::Einsum& einsum, const Hierarchy
   PL_TRY(const Evaluator evaluator, Evaluator::prepare(context.space.einsum, hierarchy));
   fill_context(evaluator, context);
   SearchResult result;
-  Search search(context, evaluator, rates, options);
+  SearchOptions within = options;
+  // Where the bound is compulsory traffic anyway, more work can only improve the answer.
+  if (context.space.sampled) within.most_work /= kShareOfSample;
+  Search search(context, evaluator, rates, within);
   const bool complete = std::all_of(context.space.dims.begin(), context.space.dims.end(),
                                     [](const SearchDim& d) { return d.list == ChainList::complete; });
   if (!complete && !context.space.slides) {
@@ -365,10 +368,10 @@ Result<SearchResult> search_mapping(const lower::Einsum& einsum, const Hierarchy
       sample.run(quick.most_work, result.certificate);
       const Joiner& tried = sample.joiner();
       if (tried.found()) search.joiner().start_from(tried.best(), tried.mapping());
-      search.joiner().count_before(tried.evaluated());
+      search.joiner().count_before(tried);
     }
   }
-  search.run(options.most_work, result.certificate);
+  search.run(within.most_work, result.certificate);
   if (!search.joiner().found()) {
     if (!search.joiner().uncounted().ok()) return evaluator.explain(search.joiner().uncounted());
     if (search.joiner().unproved().of[0] < kNever) {
@@ -390,7 +393,8 @@ Result<SearchResult> search_mapping(const lower::Einsum& einsum, const Hierarchy
   c.covered = options.imperfect ? "all factors of every dimension, all loop orders, all bypasses"
                                 : "perfect factors of every dimension, all loop orders, all bypasses";
   // What a ragged pass saves beyond whole passes is counted in the answer but not in the bound.
-  c.certified_on = options.imperfect
+  c.certified_on = context.space.sampled ? "exact counts; the bound is compulsory traffic"
+                   : options.imperfect
                        ? "counts of whole passes: an idle register refetches, a ragged pass moves every loop"
                        : "exact counts";
   return result;

@@ -38,7 +38,10 @@ class Joiner {
     mapping_ = mapping;
   }
   /// Mappings counted elsewhere, on this budget.
-  void count_before(std::int64_t evaluated) { evaluated_ += evaluated; }
+  void count_before(const Joiner& other) {
+    evaluated_ += other.evaluated_;
+    uncounted_ = other.uncounted_;
+  }
   [[nodiscard]] bool found() const { return found_; }
   [[nodiscard]] const Score& best() const { return best_; }
   [[nodiscard]] const Mapping& mapping() const { return mapping_; }
