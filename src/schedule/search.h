@@ -49,6 +49,7 @@ struct SearchOptions {
   bool imperfect = false;     ///< factors need not divide (kernels without sliding windows)
   bool one_register = false;  ///< the last level holds one element of one operand, so no loop can stand below it
   std::int64_t most_evaluations = INT64_MAX;  ///< of complete mappings; beyond it the gap is reported as it stands
+  std::int64_t most_chains = 25'000;          ///< ways to factor one dimension that are listed; more form classes
   std::int64_t most_work = 600'000'000;       ///< likewise of costs and pairs of factors looked at: some seconds
 };
 

@@ -32,8 +32,7 @@ struct Chain {
   [[nodiscard]] std::int64_t trips(int block, int levels) const;
 };
 
-/// Lists of more chains are made of classes.
-inline constexpr std::size_t kMostChains = 25'000;
+/// Classes of one dimension.
 inline constexpr std::size_t kMostClasses = 40'000;
 
 /// What the chains of a dimension must be.

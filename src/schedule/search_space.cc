@@ -258,8 +258,8 @@ Result<SearchSpace> make_search_space(const lower::Einsum& einsum, const SearchO
   // Imperfect factors of a window are not searched: perfect ones are tried, and the bound is compulsory traffic.
   space.perfect = !options.imperfect || windows;
   for (SearchDim& dim : space.dims) {
-    fill_chains(einsum, options, !space.perfect, levels, units, sample ? kMostSampled : kMostChains, !windows, sample,
-                dim);
+    fill_chains(einsum, options, !space.perfect, levels, units,
+                sample ? kMostSampled : static_cast<std::size_t>(options.most_chains), !windows, sample, dim);
     if (dim.chains.empty()) {
       return make_error("does-not-fit", Span{},
                         fmt::format("no factors of {} meet the limits on '{}'", dim.size,
