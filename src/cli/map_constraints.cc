@@ -45,8 +45,8 @@ Result<SearchOptions> limits_of(const std::vector<ConstraintRow>& rows, const Ke
       out.factors.push_back({static_cast<int>(array ? l - 1 : l), d, array, limit.min, limit.max});
     }
   }
-  out.spatial_x = rules.spatial_x;
-  out.spatial_y = rules.spatial_y;
+  if (rules.spatial_x >= 0) out.along_x = 1U << rules.spatial_x;
+  if (rules.spatial_y >= 0) out.along_y = 1U << rules.spatial_y;
   return out;
 }
 

@@ -111,17 +111,14 @@ class Certifier {
     return bounds;
   }
 
-  /// Where the array can lay a merged dimension.
-  void layout_bounds(const Held& held, const SearchSpace& space, std::vector<FactorBound>& bounds) const {
-    const ingest::AcceleratorLevel& array = request_.accelerator.levels.back();
-    const int fanning = static_cast<int>(model_.hierarchy.levels.size()) - 2;
+  /// Along which axes the array can lay a merged dimension: its parts are alike, so what one part may all may.
+  void lay_axes(const Held& held, const SearchSpace& space, SearchOptions& options) const {
+    options.along_x = options.along_y = 0;
     for (std::size_t m = 0; m < space.dims.size(); ++m) {
-      std::int64_t most = 1;
       for (const int part : space.dims[m].parts) {
-        if (across(held, part)) most = std::max(most, array.fanout_x);
-        if (down(held, part)) most = std::max(most, array.fanout_y);
+        if (across(held, part)) options.along_x |= bit(static_cast<int>(m));
+        if (down(held, part)) options.along_y |= bit(static_cast<int>(m));
       }
-      bounds.push_back({fanning, static_cast<int>(m), true, 1, most});
     }
   }
 
@@ -186,7 +183,7 @@ class Certifier {
           options.factors.back().dim = static_cast<int>(m);
         }
       }
-      layout_bounds(held, *space, options.factors);
+      lay_axes(held, *space, options);
       for (const Objective objective : searches_for(objective_)) {
         options.objectives = {objective};
         if (objective == objective_ && !request_.options.objective_then.empty()) {

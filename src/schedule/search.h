@@ -44,10 +44,10 @@ struct SearchOptions {
   /// By level: temporal loops over these dimensions stand innermost in this order, outermost first; others outside of
   /// them as they like. Empty = free.
   std::vector<std::vector<int>> orders;
-  int spatial_x = -1;         ///< the one dimension that may spread along x; −1 = any
-  int spatial_y = -1;         ///< likewise along y
-  bool imperfect = false;     ///< factors need not divide (kernels without sliding windows)
-  bool one_register = false;  ///< the last level holds one element of one operand, so no loop can stand below it
+  std::uint32_t along_x = ~0U;  ///< dimensions that may spread along x, one bit each
+  std::uint32_t along_y = ~0U;  ///< likewise along y
+  bool imperfect = false;       ///< factors need not divide (kernels without sliding windows)
+  bool one_register = false;    ///< the last level holds one element of one operand, so no loop can stand below it
   std::int64_t most_evaluations = INT64_MAX;  ///< of complete mappings; beyond it the gap is reported as it stands
   std::int64_t most_chains = 25'000;          ///< ways to factor one dimension that are listed; more form classes
   std::int64_t most_work = 600'000'000;       ///< likewise of costs and pairs of factors looked at: some seconds

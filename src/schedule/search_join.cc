@@ -390,14 +390,25 @@ void Joiner::join(const Node& node, const OrderCase& order, const std::array<Res
     ++work_;
     if (!improves(bound(x, from(ys.least, y.load), least_z_, least))) break;
     const std::int64_t copies_y = node.copies * y.chain->copies;
-    if (copies_y > m.units() || !obeys(*y.chain, order.y_still) ||
+    if (copies_y > m.units() || beyond_axes(node, y.chain->copies, 1) || !obeys(*y.chain, order.y_still) ||
         !fits(node, residence, *y.chain, kUnit, x.wide | y.load.wide))
       continue;
     for (std::size_t g = 0; g < z_groups_.size() && copies_y * z_copies_[g] <= m.units(); ++g) {
-      if (!z_groups_[g].items.empty()) join_group({&node, order, residence, &y, nullptr}, x, g, least);
+      if (!z_groups_[g].items.empty() && !beyond_axes(node, y.chain->copies, z_copies_[g]))
+        join_group({&node, order, residence, &y, nullptr}, x, g, least);
     }
     if (exhausted()) return;
   }
+}
+
+bool Joiner::beyond_axes(const Node& node, std::int64_t copies_y, std::int64_t copies_z) const {
+  const SearchSpace& space = context_.space;
+  const auto along = [&](std::uint32_t here, std::uint32_t other, std::int64_t copies) {
+    return copies * (space.only_along(here, other, space.y) ? copies_y : 1) *
+           (space.only_along(here, other, space.z) ? copies_z : 1);
+  };
+  return along(space.along_x, space.along_y, node.copies_x) > context_.machine.mesh_x ||
+         along(space.along_y, space.along_x, node.copies_y) > context_.machine.mesh_y;
 }
 
 /// One chain of y with those of z that have the same number of copies.
@@ -444,7 +455,8 @@ bool Joiner::lay_out(const std::vector<const Chain*>& chains, LevelNest& level) 
     if (x > 1) level.loops.push_back({static_cast<int>(d), x, LoopKind::spatial_x});
     if (y > 1) level.loops.push_back({static_cast<int>(d), y, LoopKind::spatial_y});
   };
-  if (space.spatial_x < 0 && space.spatial_y < 0) {
+  const auto all = (std::uint32_t{1} << chains.size()) - 1;
+  if ((space.along_x & space.along_y & all) == all) {
     std::int64_t copies = 1;
     for (const Chain* chain : chains) copies *= chain->laid;
     std::int64_t across = std::min(copies, m.mesh_x);
@@ -463,8 +475,7 @@ bool Joiner::lay_out(const std::vector<const Chain*>& chains, LevelNest& level) 
     for (std::int64_t across = std::min(laid, m.mesh_x / x); across >= 1; --across) {
       const std::int64_t down = laid / across;
       if (laid % across != 0 || down > m.mesh_y / y) continue;
-      if (across > 1 && space.spatial_x >= 0 && space.spatial_x != static_cast<int>(d)) continue;
-      if (down > 1 && space.spatial_y >= 0 && space.spatial_y != static_cast<int>(d)) continue;
+      if ((across > 1 && ((space.along_x >> d) & 1U) == 0) || (down > 1 && ((space.along_y >> d) & 1U) == 0)) continue;
       const std::size_t before = level.loops.size();
       add(d, across, down);
       if (self(self, d + 1, x * across, y * down)) return true;

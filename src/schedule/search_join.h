@@ -120,6 +120,8 @@ class Joiner {
   void count(const Leaf& leaf, const Score& bound);
   void count_mapping(const Mapping& mapping, const Score& bound);
   void count_orders(Mapping& mapping, const std::vector<Loop>& spatial, int block, const Score& bound);
+  /// Whether more copies than an axis has must stand along it.
+  [[nodiscard]] bool beyond_axes(const Node& node, std::int64_t copies_y, std::int64_t copies_z) const;
   void spread_sums(const Node& node, std::size_t owner, std::int64_t copies, Load& load) const;
   [[nodiscard]] std::ptrdiff_t place_of(std::size_t level, const Loop& loop) const;
   bool lay_out(const std::vector<const Chain*>& chains, LevelNest& level) const;

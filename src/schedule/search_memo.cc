@@ -14,7 +14,7 @@ namespace plumbline::schedule {
 namespace {
 
 /// Raised when the search or the counting may answer otherwise than before.
-constexpr const char* kSearchVersion = "search 3";
+constexpr const char* kSearchVersion = "search 4";
 
 std::string number(double value) { return fmt::format("{:a}", value); }
 
@@ -173,7 +173,7 @@ std::string search_key(const lower::Einsum& einsum, const Hierarchy& hierarchy, 
     for (const int dim : options.orders[l]) text += fmt::format(" {}", dim);
     text += "\n";
   }
-  return text + fmt::format("spatial {} {} work {}\n", options.spatial_x, options.spatial_y, options.most_work);
+  return text + fmt::format("spatial {} {} work {}\n", options.along_x, options.along_y, options.most_work);
 }
 
 Result<SearchResult> search_once(const lower::Einsum& einsum, const Hierarchy& hierarchy, const EnergyRates& rates,

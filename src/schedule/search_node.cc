@@ -135,6 +135,10 @@ bool make_node(SearchContext& context, std::vector<int> chain, Node& node) {
     const Chain& c = dim.chains[static_cast<std::size_t>(node.chain[i])];
     if (node.copies * c.copies > context.machine.units()) return false;
     add_dim(context, dim, c, node);
+    const int d = space.enumerated[i];
+    node.copies_x *= space.only_along(space.along_x, space.along_y, d) ? c.copies : 1;
+    node.copies_y *= space.only_along(space.along_y, space.along_x, d) ? c.copies : 1;
+    if (node.copies_x > context.machine.mesh_x || node.copies_y > context.machine.mesh_y) return false;
   }
   if (!space.slides) return true;
   if (node.single && !placeable(node.copies, context.machine.mesh_x, context.machine.mesh_y)) return false;

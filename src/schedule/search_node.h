@@ -26,6 +26,8 @@ struct OrderCase {
 struct Node {
   std::vector<int> chain;               ///< index into SearchDim::chains, per enumerated dimension
   std::int64_t copies = 1;              ///< product of the spatial factors, at least
+  std::int64_t copies_x = 1;            ///< of them those that can stand along x only
+  std::int64_t copies_y = 1;            ///< along y only
   bool single = true;                   ///< every chain is one, not a class
   double steps = 1;                     ///< of the first copy
   double used = 1;                      ///< copies that ever work

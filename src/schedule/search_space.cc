@@ -35,7 +35,8 @@ bool fixed(const lower::Einsum& einsum, const SearchOptions& options, int dim) {
   for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
     if (side_dimension(einsum, o) == dim) return true;
   }
-  return limited(options, dim) || ordered(options, dim) || dim == options.spatial_x || dim == options.spatial_y;
+  const std::uint32_t anywhere = options.along_x & options.along_y;
+  return limited(options, dim) || ordered(options, dim) || ((anywhere >> dim) & 1U) == 0;
 }
 
 /// Which operands use a dimension, and whether it shares an axis with another one of more than one step.
@@ -72,8 +73,7 @@ void fill_chains(const lower::Einsum& einsum, const SearchOptions& options, bool
   // A dimension every operand uses separates the problem into parts that share nothing. Its loops may as well stand
   // outermost: inside they only make tiles larger.
   rules.apart = dim.relevant == 7 && !dim.window && rules.limits.empty() && !ordered(options, dim.parts[0]);
-  const bool fans = dim.parts[0] == options.spatial_x || dim.parts[0] == options.spatial_y;
-  if (options.spatial_x >= 0 && options.spatial_y >= 0 && !fans)
+  if ((((options.along_x | options.along_y) >> dim.parts[0]) & 1U) == 0)
     rules.limits.push_back({levels - 2, dim.parts[0], true, 1, 1});
   std::vector<std::int64_t> parts;
   for (const int part : dim.parts) parts.push_back(einsum.dims[static_cast<std::size_t>(part)]);
@@ -168,10 +168,14 @@ void find_mirror(SearchSpace& space, const SearchOptions& options) {
   for (std::size_t t = 0; t < 2; ++t) {
     const SearchDim& a = space.dims[static_cast<std::size_t>(windows[0][t].dim)];
     const SearchDim& b = space.dims[static_cast<std::size_t>(windows[1][t].dim)];
+    const auto same_axes = [&](std::uint32_t along) {
+      return ((along >> a.parts[0]) & 1U) == ((along >> b.parts[0]) & 1U);
+    };
     const bool alike = a.size == b.size && a.relevant == b.relevant && a.chains.size() == b.chains.size() &&
+                       same_axes(options.along_x) && same_axes(options.along_y) &&
                        windows[0][t].coefficient == windows[1][t].coefficient;
     if (!alike || limited(options, a.parts[0]) || limited(options, b.parts[0]) || ordered(options, a.parts[0]) ||
-        ordered(options, b.parts[0]) || options.spatial_x >= 0 || options.spatial_y >= 0) {
+        ordered(options, b.parts[0])) {
       space.mirror.clear();
       return;
     }
@@ -208,8 +212,13 @@ void place_orders(const SearchOptions& options, int levels, SearchSpace& space) 
   std::sort(uses.begin(), uses.end());
   const bool alike = std::adjacent_find(uses.begin(), uses.end()) != uses.end();
   space.ordered_by_case = !space.slides && !apart && !alike;
-  if (options.spatial_x >= 0) space.spatial_x = merged(options.spatial_x);
-  if (options.spatial_y >= 0) space.spatial_y = merged(options.spatial_y);
+  const auto merged_mask = [&](std::uint32_t along) {
+    std::uint32_t mask = 0;
+    for (std::size_t d = 0; d < space.dims.size(); ++d) mask |= ((along >> space.dims[d].parts[0]) & 1U) << d;
+    return mask;
+  };
+  space.along_x = merged_mask(options.along_x);
+  space.along_y = merged_mask(options.along_y);
 }
 
 /// Nodes are listed in memory. Where the enumerated dimensions make more, the one with most chains gets fewer.

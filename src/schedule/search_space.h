@@ -31,11 +31,15 @@ struct SearchSpace {
   int z = -1;                                         ///< likewise for `z_owner`
   std::size_t y_owner = 0, z_owner = 0, x_owner = 0;  ///< the three operands
   bool slides = false;                                ///< y_owner slides along a window
-  std::vector<std::vector<int>> orders;  ///< SearchOptions::orders over the merged dimensions, one list per level
-  bool ordered_by_case = false;          ///< every order of the lists can be told by the order cases
-  int spatial_x = -1, spatial_y = -1;    ///< likewise
-  bool sampled = false;                  ///< the chains of some dimension are a sample: no bound follows from the nodes
-  bool perfect = true;                   ///< chains divide
+  std::vector<std::vector<int>> orders;        ///< SearchOptions::orders over the merged dimensions, one list per level
+  bool ordered_by_case = false;                ///< every order of the lists can be told by the order cases
+  std::uint32_t along_x = ~0U, along_y = ~0U;  ///< likewise
+  bool sampled = false;  ///< the chains of some dimension are a sample: no bound follows from the nodes
+  bool perfect = true;   ///< chains divide
+  /// Whether dimension `d` may spread along one axis of the mesh but not along the other one.
+  [[nodiscard]] static bool only_along(std::uint32_t here, std::uint32_t other, int d) {
+    return d >= 0 && (((here & ~other) >> d) & 1U) != 0;
+  }
   /// Places in `enumerated` that can trade their chains for each other's all at once without changing anything: the
   /// two window axes of a square kernel on a square image.
   std::vector<std::pair<std::size_t, std::size_t>> mirror;

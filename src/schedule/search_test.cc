@@ -298,8 +298,8 @@ bool obeys(const Mapping& mapping, const SearchOptions& options) {
   for (std::size_t l = 0; l < mapping.levels.size(); ++l) {
     std::size_t at = 0;  // place in the order of the last named loop
     for (const Loop& loop : mapping.levels[l].loops) {
-      if (loop.kind == LoopKind::spatial_x && options.spatial_x >= 0 && loop.dim != options.spatial_x) return false;
-      if (loop.kind == LoopKind::spatial_y && options.spatial_y >= 0 && loop.dim != options.spatial_y) return false;
+      if (loop.kind == LoopKind::spatial_x && ((options.along_x >> loop.dim) & 1U) == 0) return false;
+      if (loop.kind == LoopKind::spatial_y && ((options.along_y >> loop.dim) & 1U) == 0) return false;
       if (loop.kind != LoopKind::temporal || l >= options.orders.size() || l + 1 == mapping.levels.size()) continue;
       const auto& order = options.orders[l];
       const auto place = static_cast<std::size_t>(std::find(order.begin(), order.end(), loop.dim) - order.begin());
@@ -364,9 +364,8 @@ TEST(Search, agrees_with_brute_force_under_limits_and_demands) {
         }
       }
     }
-    if (i % 3 == 2)
-      options.spatial_x = static_cast<int>(random.next_below(static_cast<std::uint64_t>(p.einsum.rank())));
-    if (i % 9 > 5) options.spatial_y = static_cast<int>(random.next_below(static_cast<std::uint64_t>(p.einsum.rank())));
+    if (i % 3 == 2) options.along_x = static_cast<std::uint32_t>(random.next_below(1U << p.einsum.rank()));
+    if (i % 9 > 5) options.along_y = static_cast<std::uint32_t>(random.next_below(1U << p.einsum.rank()));
     const auto evaluator = Evaluator::prepare(p.einsum, p.hierarchy);
     double best = 1e300;
     Tally tally;
