@@ -19,10 +19,10 @@ struct ArrayTime {
   std::int64_t sram = 0;
   std::int64_t psum_drain = 0;
   std::int64_t barrier = 0;
-  std::int64_t visits = 0;       ///< tiles held by the array, one after the other
-  std::int64_t shift = 0;        ///< cycles in which tiles shift in (held sums: out), hidden or not; no part of the total
-  std::int64_t pe_useful = 0;    ///< PE-cycles of the useful cycles: working,
-  std::int64_t pe_padded = 0;    ///< mapped but beyond the edge of a ragged tile,
+  std::int64_t visits = 0;     ///< tiles held by the array, one after the other
+  std::int64_t shift = 0;      ///< cycles in which tiles shift in (held sums: out), hidden or not; no part of the total
+  std::int64_t pe_useful = 0;  ///< PE-cycles of the useful cycles: working,
+  std::int64_t pe_padded = 0;  ///< mapped but beyond the edge of a ragged tile,
   std::int64_t pe_unmapped = 0;  ///< and never mapped
   [[nodiscard]] std::int64_t total() const {
     return useful + preload_exposed + weight_wait + feeder + sram + psum_drain + barrier;

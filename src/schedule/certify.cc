@@ -167,6 +167,7 @@ class Certifier {
     // Merging first, without limits on what the array can lay where, keeps the dimensions few.
     SearchOptions merging = options;
     merging.factors = user_bounds(held);
+    merging.orders.assign(held.rules.order.begin(), held.rules.order.end());
     std::vector<std::uint32_t> keeps = options.must_keep;
     keeps.front() = 7U;
     const Hierarchy hierarchy = usable(held);
@@ -183,12 +184,12 @@ class Certifier {
           options.factors.back().dim = static_cast<int>(m);
         }
       }
+      options.orders = space->orders;
       lay_axes(held, *space, options);
       for (const Objective objective : searches_for(objective_)) {
         options.objectives = {objective};
         if (objective == objective_ && !request_.options.objective_then.empty()) {
-          for (const std::string& each : request_.options.objective_then)
-            options.objectives.push_back(search_objective(each));
+          options.objectives = search_objectives(request_.options);
         } else if (objective == Objective::off_array_weight_bits || objective == Objective::latency) {
           options.objectives.push_back(Objective::energy);
         }
@@ -264,10 +265,6 @@ class Certifier {
   }
 
   void offer(const Held& held, Mapping mapping, const Evaluator& counter) {
-    // The search does not know orders that a row asks for.
-    for (const auto& order : held.rules.order) {
-      if (!order.empty()) return;
-    }
     if (!lay_out(held, mapping)) return;
     if (!add_point(held.dataflow->name, held.stationary, mapping, counter)) return;
     const double value = objective_of(out_.points.back().price, request_.options.objective);
@@ -358,6 +355,12 @@ Objective search_objective(const std::string& name) {
   if (name == "latency") return Objective::latency;
   if (name == "off_array_weight_bytes") return Objective::off_array_weight_bits;
   return Objective::energy_delay;
+}
+
+std::vector<Objective> search_objectives(const ingest::CompileOptions& options) {
+  std::vector<Objective> objectives{search_objective(options.objective)};
+  for (const std::string& each : options.objective_then) objectives.push_back(search_objective(each));
+  return objectives;
 }
 
 Result<CertifiedKernel> certify_kernel(const MappingRequest& request, const KernelSchedule& simple,

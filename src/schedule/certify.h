@@ -30,6 +30,9 @@ struct CertifiedKernel {
 /// The search objective that a compile.objective names.
 [[nodiscard]] Objective search_objective(const std::string& name);
 
+/// compile.objective and what decides among equals, in order.
+[[nodiscard]] std::vector<Objective> search_objectives(const ingest::CompileOptions& options);
+
 /// Searches with each operand held that an allowed dataflow holds. A mapping whose layout the array cannot have, or
 /// that is worse than the simple one in the tool's own cycles and energy, is dropped; its bound stays. Where the search
 /// declines (too many nodes, a form it does not know), the floor is compulsory traffic: `proof.covered` says so.

@@ -139,7 +139,7 @@ TEST(CombineFronts, TheProductIsTheLeastOfAllCombinations) {
         if (!more) at[k] = 0;
       }
     }
-    const FrontChoice choice = combine_fronts(kernels, Objective::energy_delay);
+    const FrontChoice choice = combine_fronts(kernels, {Objective::energy_delay});
     EXPECT_DOUBLE_EQ(choice.best, least) << round;
     EXPECT_LE(choice.lower_bound, least * (1 + 1e-12)) << round;
   }
@@ -149,9 +149,16 @@ TEST(CombineFronts, KernelsWithoutATradeCloseTheBound) {
   std::vector<KernelFront> kernels(2);
   kernels[0] = {3, {{2, 5, 0}}, 2, 5, 10, 0};
   kernels[1] = {1, {{7, 4, 0}}, 7, 4, 28, 0};
-  const FrontChoice choice = combine_fronts(kernels, Objective::energy_delay);
+  const FrontChoice choice = combine_fronts(kernels, {Objective::energy_delay});
   EXPECT_EQ(choice.best, 13.0 * 19.0);
   EXPECT_EQ(choice.lower_bound, choice.best);
+}
+
+TEST(CombineFronts, LaterObjectivesDecideAmongEqualPoints) {
+  std::vector<KernelFront> kernels(1);
+  kernels[0].points = {{5, 4, 0}, {3, 4, 0}, {2, 6, 0}};
+  EXPECT_EQ(combine_fronts(kernels, {Objective::latency}).chosen[0], 0U);
+  EXPECT_EQ(combine_fronts(kernels, {Objective::latency, Objective::energy}).chosen[0], 1U);
 }
 
 struct Made {
@@ -280,6 +287,32 @@ TEST(Certified, AnswersThatDoNotCountToWhatTheyClaimAreSearchedAgain) {
   EXPECT_EQ(again->certificate.best, truth->certificate.best);
   lying.store(key, "yes nonsense");
   EXPECT_EQ(search_once(einsum, hierarchy, rates, options, lying)->mapping, truth->mapping);
+}
+
+TEST(Certified, OrdersOfTheUserAreSearchedWithProof) {
+  ingest::ConstraintRow row;
+  row.level = "sram";
+  row.order = {"K", "N"};
+  row.text = "{level: sram, order: [K, N]}";
+  const Made made = scheduled("ws-128", "certified", "energy", nullptr, {row});
+  bool bound = false;
+  for (std::size_t k = 0; k < made.graph.kernels.size(); ++k) {
+    const lower::Kernel& kernel = made.graph.kernels[k];
+    if (kernel.kind != lower::KernelKind::matrix) continue;
+    int seen = -1;  // K outside of N at the named level
+    for (const Loop& loop : made.schedule.kernels[k].mapping.levels[1].loops) {
+      if (loop.kind != LoopKind::temporal) continue;
+      const std::string& dim = kernel.einsum.dim_names[static_cast<std::size_t>(loop.dim)];
+      if (dim == "N") seen = 1;
+      if (dim == "K") {
+        EXPECT_NE(seen, 1) << kernel.name << ": " << made.schedule.kernels[k].text;
+      }
+      bound = bound || (dim == "N" && loop.bound > 1);
+    }
+    EXPECT_GT(made.schedule.kernels[k].proof->evaluated, 0) << kernel.name;
+    EXPECT_LE(made.schedule.kernels[k].proof->gap, 0.05) << kernel.name;
+  }
+  EXPECT_TRUE(bound) << "no kernel loops over N there";
 }
 
 TEST(Certified, RowsOfTheUserBindTheSearch) {

@@ -86,6 +86,13 @@ FrontChoice combine_products(const std::vector<KernelFront>& kernels) {
   return best;
 }
 
+bool comes_before(const FrontPoint& a, const FrontPoint& b, const std::vector<Objective>& objectives) {
+  for (const Objective objective : objectives) {
+    if (value_of(a, objective) != value_of(b, objective)) return value_of(a, objective) < value_of(b, objective);
+  }
+  return false;
+}
+
 double floor_of(const KernelFront& kernel, Objective objective) {
   switch (objective) {
     case Objective::energy:
@@ -116,14 +123,15 @@ double value_of(const FrontPoint& point, Objective objective) {
   return 0;
 }
 
-FrontChoice combine_fronts(const std::vector<KernelFront>& kernels, Objective objective) {
+FrontChoice combine_fronts(const std::vector<KernelFront>& kernels, const std::vector<Objective>& objectives) {
+  const Objective objective = objectives.front();
   for (const KernelFront& kernel : kernels) PL_CHECK(!kernel.points.empty());
   if (objective == Objective::energy_delay) return combine_products(kernels);
   FrontChoice choice;
   for (const KernelFront& kernel : kernels) {
     std::size_t best = 0;
     for (std::size_t p = 1; p < kernel.points.size(); ++p) {
-      if (value_of(kernel.points[p], objective) < value_of(kernel.points[best], objective)) best = p;
+      if (comes_before(kernel.points[p], kernel.points[best], objectives)) best = p;
     }
     choice.chosen.push_back(best);
     choice.best += static_cast<double>(kernel.repeats) * value_of(kernel.points[best], objective);

@@ -31,10 +31,12 @@ struct FrontChoice {
   double lower_bound = 0;
 };
 
-/// The best combination of the given points under `objective` (kernels run one after the other), and a bound on any
+/// The best combination of the given points under `objectives` (kernels run one after the other), and a bound on any
 /// combination of mappings the floors speak of. For the product, that is the larger of (Σ r·E)(Σ r·T) and
-/// (Σ r·√(E·T))²: by Cauchy's inequality the product of the sums is never below the latter.
-[[nodiscard]] FrontChoice combine_fronts(const std::vector<KernelFront>& kernels, Objective objective);
+/// (Σ r·√(E·T))²: by Cauchy's inequality the product of the sums is never below the latter. Best and bound are of the
+/// first objective; the later ones decide among equal points where the first is a sum.
+[[nodiscard]] FrontChoice combine_fronts(const std::vector<KernelFront>& kernels,
+                                         const std::vector<Objective>& objectives);
 
 /// The value of one execution under `objective`.
 [[nodiscard]] double value_of(const FrontPoint& point, Objective objective);

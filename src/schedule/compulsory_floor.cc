@@ -55,10 +55,6 @@ double product_of(const std::vector<std::int64_t>& sizes) {
   return product;
 }
 
-bool slides(const lower::Operand& operand) {
-  return std::any_of(operand.axes.begin(), operand.axes.end(), [](const lower::Axis& axis) { return axis.size() > 1; });
-}
-
 struct Bits {
   double read = 0;
   double written = 0;
@@ -90,9 +86,8 @@ ArrayUse best_array_use(const lower::Einsum& einsum, std::uint32_t across, std::
                         std::int64_t rows) {
   const std::vector<std::int64_t> over_columns = sizes_of(einsum, across);
   const std::vector<std::int64_t> over_rows = sizes_of(einsum, down);
-  const double all = product_of(over_columns);
-  return {all / fewest_passes(over_columns, 0, columns), product_of(over_rows) / fewest_passes(over_rows, 0, rows),
-          std::min(all, static_cast<double>(columns))};
+  return {product_of(over_columns) / fewest_passes(over_columns, 0, columns),
+          product_of(over_rows) / fewest_passes(over_rows, 0, rows)};
 }
 
 double with_shifts(double overlapped, double compute, double shift, std::size_t stationary,
@@ -114,7 +109,8 @@ KernelFront compulsory_floor(const lower::Einsum& einsum, const AcceleratorModel
   constexpr double kRounding = 1e-9;
   const auto whole_cycles = [](double cycles) { return std::ceil(cycles * (1 - kRounding)); };
   const double compute =
-      whole_cycles(macs / (use.columns * use.rows) / static_cast<double>(model.hierarchy.macs_per_cycle));
+      whole_cycles(macs / (use.columns * use.rows) * static_cast<double>(model.hierarchy.cycles_per_step) /
+                   static_cast<double>(model.hierarchy.macs_per_cycle));
   floor.cycles_floor = compute;
   for (std::size_t l = 0; l < levels; ++l) {
     const bool array = l + 1 == levels;
@@ -137,9 +133,16 @@ KernelFront compulsory_floor(const lower::Einsum& einsum, const AcceleratorModel
       floor.cycles_floor = std::max(floor.cycles_floor, moved.written / (*level.write_bits_per_cycle * instances));
   }
   const std::int64_t edge = accelerator.preload_rows_per_cycle;
-  // Neighbouring tiles of a window share words, so only the widest row bounds how many rows shift.
-  const double columns = slides(einsum.operands[stationary]) ? use.most_columns : use.columns;
-  const double shift = edge <= 0 ? 0 : unique_words(einsum, stationary) / columns / static_cast<double>(edge);
+  // Tiles of a window share words, and yet each shifts in whole.
+  double held = 1;
+  std::uint32_t counted = 0;
+  for (const lower::Axis& axis : einsum.operands[stationary].axes) {
+    for (const lower::AxisTerm& term : axis) {
+      if (((counted >> term.dim) & 1U) == 0) held *= static_cast<double>(size_of(einsum, term.dim));
+      counted |= 1U << term.dim;
+    }
+  }
+  const double shift = edge <= 0 ? 0 : held / use.columns / static_cast<double>(edge);
   floor.cycles_floor = whole_cycles(with_shifts(floor.cycles_floor, compute, shift, stationary, accelerator));
   floor.product_floor = floor.energy_floor * floor.cycles_floor;
   const lower::Operand& weights = einsum.operands[0];

@@ -17,7 +17,6 @@ namespace plumbline::schedule {
 struct ArrayUse {
   double columns = 1;
   double rows = 1;
-  double most_columns = 1;  ///< that any pass can have at work
 };
 
 /// `across`, `down`: dimensions that may run along the columns and down the rows, one bit each.

@@ -153,7 +153,7 @@ Result<CertifiedNetwork> certify(const lower::KernelGraph& graph, const MappingR
     kernels.push_back(k);
   }
   if (kernels.empty()) return network;
-  const FrontChoice choice = combine_fronts(fronts, objective);
+  const FrontChoice choice = combine_fronts(fronts, search_objectives(shared.options));
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     KernelSchedule& made = result.kernels[kernels[i]];
     adopt(certified[i], choice.chosen[i], objective, made);
@@ -188,7 +188,7 @@ Status prove_again(const lower::KernelGraph& graph, const MappingRequest& shared
     front.points.resize(1);
   }
   if (tiled_again.empty() || !result.proof) return Done{};
-  const FrontChoice choice = combine_fronts(network.fronts, objective);
+  const FrontChoice choice = combine_fronts(network.fronts, search_objectives(shared.options));
   state(*result.proof, choice.best, choice.lower_bound, objective);
   return Done{};
 }
