@@ -6,9 +6,11 @@
 #include <sstream>
 
 #include "cli/command.h"
+#include "cli/load_accelerator.h"
 #include "cli/map_constraints.h"
 #include "cli/map_kernel.h"
 #include "cli/map_report.h"
+#include "cli/mapping_file.h"
 #include "cli/parse.h"
 #include "ingest/library.h"
 #include "schedule/search_accelerator.h"
@@ -20,6 +22,7 @@ struct MapOptions {
   std::string accelerator;
   std::string kernel;
   std::string mapping;
+  std::string save;
   std::string constraints;
   std::string objective = "edp";
   std::string output = "text";
@@ -75,6 +78,7 @@ void declare(CLI::App& app, MapOptions& o) {
                  "\"gemm M=512 N=768 K=768 in=int8 acc=int32\", \"conv K=64 C=64 P=56 Q=56 R=3 S=3\", \"depthwise …\"")
       ->required();
   app.add_option("--mapping", o.mapping, "count the mapping of this file instead of searching one");
+  app.add_option("--save", o.save, "write the mapping to this file, for --mapping here and in matmul");
   app.add_option("--constraints", o.constraints, "search under the rows of this file");
   app.add_option("--objective", o.objective,
                  "energy, latency, edp or off_array_weight_bytes, or several in order of importance: latency,energy");
@@ -82,18 +86,6 @@ void declare(CLI::App& app, MapOptions& o) {
   app.add_option("--budget", o.budget, "mappings counted at most; beyond it the gap is stated as it stands");
   app.add_option("--work", o.work, "costs and pairs of factors looked at, at most; the default is some seconds");
   app.add_option("--format", o.output, "text or json")->check(CLI::IsMember({"text", "json"}));
-}
-
-Result<ingest::Accelerator> load_accelerator(const std::string& name, ingest::Library& library) {
-  // A scenario's way of naming one, without the scenario: the library puts the energy table in its place.
-  ingest::Value request = ingest::make_map({{"accelerator", ingest::make_scalar(name)}});
-  PL_TRY(const ingest::Value resolved, library.resolve(request));
-  const ingest::Value* document = resolved.find("accelerator");
-  if (document == nullptr) return make_error("missing-key", Span{}, "no accelerator");
-  const ingest::Value* table = document->find("energy");
-  if (table == nullptr)
-    return make_error("missing-key", document->span, fmt::format("accelerator '{}' names no energy table", name));
-  return ingest::read_accelerator(*document, *table);
 }
 
 Result<MapReport> make_report(const MapOptions& o) {
@@ -148,6 +140,14 @@ int map_command(const std::vector<std::string>& arguments, std::ostream& out, st
     const bool none_fits = std::all_of(report.errors().begin(), report.errors().end(),
                                        [](const Diagnostic& each) { return each.kind == "does-not-fit"; });
     return none_fits ? kNo : kCannotSay;
+  }
+  if (!options.save.empty()) {
+    const auto saved =
+        save_mapping(options.save, report->result.mapping, report->kernel.einsum, report->model.hierarchy);
+    if (!saved.ok()) {
+      err << render(saved.errors());
+      return kCannotSay;
+    }
   }
   out << (options.output == "json" ? map_json(*report) : map_text(*report));
   return kYes;

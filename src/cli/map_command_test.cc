@@ -70,6 +70,29 @@ TEST(MapCommand, counts_a_given_mapping) {
   std::filesystem::remove(path);
 }
 
+TEST(MapCommand, saves_what_it_can_count_again) {
+  const std::string path = testing::TempDir() + "saved_mapping.yaml";
+  const std::vector<std::string> kernel{"--accelerator", "ws-128", "--kernel", "gemm M=197 N=300 K=500"};
+  auto saving = kernel;
+  saving.insert(saving.end(), {"--imperfect", "--save", path, "--format", "json"});
+  auto counting = kernel;
+  counting.insert(counting.end(), {"--mapping", path, "--format", "json"});
+  const Outcome searched = map(saving);
+  const Outcome counted = map(counting);
+  ASSERT_EQ(searched.code, kYes) << searched.err;
+  ASSERT_EQ(counted.code, kYes) << counted.err;
+  auto left = nlohmann::json::parse(searched.out);
+  const auto right = nlohmann::json::parse(counted.out);
+  EXPECT_EQ(left["mapping"], right["mapping"]);
+  EXPECT_EQ(left["counts"], right["counts"]);
+  saving.back() = "text";
+  saving[saving.size() - 3] = testing::TempDir() + "no/such/folder/m.yaml";
+  const Outcome unwritable = map(saving);
+  EXPECT_EQ(unwritable.code, kCannotSay);
+  EXPECT_NE(unwritable.err.find("[unwritable]"), std::string::npos);
+  EXPECT_TRUE(unwritable.out.empty());
+}
+
 TEST(MapCommand, names_what_is_wrong_with_a_kernel) {
   EXPECT_NE(map({"--accelerator", "ws-128", "--kernel", "gem M=4 N=4 K=4"}).err.find("did you mean 'gemm'"),
             std::string::npos);

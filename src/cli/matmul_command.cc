@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/format_rows.h"
+#include "cli/mapping_file.h"
 #include "cli/matmul_report.h"
 #include "cli/output_files.h"
 #include "cli/parse.h"
@@ -46,6 +47,8 @@ struct MatmulCommandOptions {
   std::int64_t every = 0;
   std::vector<std::int64_t> splits;
   std::string join = "sequential";
+  std::string mapping;
+  std::string accelerator;
   std::string into = "binary32";
   std::string observe = "auto";
   std::string output;
@@ -89,6 +92,9 @@ void declare(CLI::App& app, MatmulCommandOptions& o) {
   app.add_option("--splits", o.splits, "or pieces that begin at these positions of k (split-K)")->delimiter(',');
   app.add_option("--join", o.join, "how partial sums are joined")->check(CLI::IsMember({"sequential", "pairwise"}));
   app.add_option("--into", o.into, "format of the register that joins them");
+  app.add_option("--mapping", o.mapping,
+                 "the order a mapping adds the products in: its file, as plumbline map --save writes it");
+  app.add_option("--accelerator", o.accelerator, "whose levels the mapping names: catalogue name, or path of a file");
   app.add_option("--observe", o.observe, "accumulations counted: auto, off, or every so many (1: all)");
   app.add_option("--output", o.output, "format the results are converted to");
   app.add_option("--output-saturation", o.output_saturation, "on or off; must be said with --output")->check(on_off);
@@ -354,11 +360,28 @@ void measure(const Truth& truth, std::span<const float> values, unsigned threads
       values, [&](std::size_t i) { return truth.given[i]; }, threads);
 }
 
+/// Puts the products of every accumulation in the order of the mapping.
+Status take_order(const MatmulCommandOptions& o, const Loaded& loaded, std::vector<Accumulation>& accumulations) {
+  if (o.accelerator.empty() != o.mapping.empty()) {
+    return make_error("usage", {},
+                      o.mapping.empty() ? "--accelerator without --mapping" : "--mapping without --accelerator",
+                      "a mapping names the levels of an accelerator");
+  }
+  if (o.mapping.empty()) return Done{};
+  PL_TRY(const execute::ReductionOrder order,
+         read_reduction_order(o.mapping, o.accelerator, loaded.m, loaded.n, loaded.k));
+  for (Accumulation& one : accumulations) {
+    PL_TRY(one, execute::in_order(std::move(one), order));
+  }
+  return Done{};
+}
+
 Status run_floats(const MatmulCommandOptions& o, const std::vector<Format>& more, const Loaded& loaded,
                   MatmulReport& report) {
   PL_TRY(const Format a_format, find_format_in(more, o.a_format.empty() ? o.input : o.a_format));
   PL_TRY(const Format b_format, find_format_in(more, o.b_format.empty() ? o.input : o.b_format));
-  PL_TRY(const std::vector<Accumulation> accumulations, AccumulationReader(o, more).read(a_format, b_format));
+  PL_TRY(std::vector<Accumulation> accumulations, AccumulationReader(o, more).read(a_format, b_format));
+  PL_TRY_STATUS(take_order(o, loaded, accumulations));
   for (const Accumulation& one : accumulations) PL_TRY_STATUS(check_accumulation(one, loaded.k, a_format, b_format));
   if (accumulations.size() > 1 && (!o.values_file.empty() || !o.codes_file.empty())) {
     return make_error("usage", {}, "--values or --codes with several accumulations", "write one result at a time");
@@ -402,7 +425,7 @@ Status run_floats(const MatmulCommandOptions& o, const std::vector<Format>& more
 /// Options that would be passed over in silence are errors instead.
 Status check_integer_options(const MatmulCommandOptions& o) {
   const bool misplaced = !o.accumulations.empty() || !o.reduction.empty() || !o.accumulator.empty() || o.every != 0 ||
-                         !o.splits.empty() || !o.c.empty() || !o.codes_file.empty();
+                         !o.splits.empty() || !o.mapping.empty() || !o.c.empty() || !o.codes_file.empty();
   if (!misplaced) return Done{};
   return make_error("usage", {}, "an accumulation option with integer operands",
                     "integer products are summed exactly in 32 bits, in any order; wrap-around is counted");
