@@ -8,6 +8,7 @@
 #include "cli/decide_run.h"
 #include "cli/pack_folder.h"
 #include "cli/parse.h"
+#include "cli/timing.h"
 
 namespace plumbline::cli {
 namespace {
@@ -67,10 +68,12 @@ int decide_command(const Arguments& arguments, std::ostream& out, std::ostream& 
     if (!claimed.ok()) return report_errors(claimed.errors(), err);
     folder.emplace(std::move(claimed).value());
   }
+  const Stopwatch stopwatch;
   auto made = run_decision({relative_path(flags.baseline), relative_path(flags.candidate), flags.pairs, flags.threads,
                             !flags.output.empty() || flags.format != "text"});
   if (!made.ok()) return report_errors(made.errors(), err);
   if (folder) {
+    made->files[kTimingFile] = stopwatch.timing_json("decide");
     const auto written = folder->commit(made->files);
     if (!written.ok()) return report_errors(written.errors(), err);
     made->study.table.pack_path = flags.output;  // for the summary only: no stored byte depends on it

@@ -11,7 +11,9 @@
 #include "cli/map_kernel.h"
 #include "cli/map_report.h"
 #include "cli/mapping_file.h"
+#include "cli/output_files.h"
 #include "cli/parse.h"
+#include "cli/timing.h"
 #include "ingest/library.h"
 #include "schedule/search_accelerator.h"
 
@@ -23,6 +25,7 @@ struct MapOptions {
   std::string kernel;
   std::string mapping;
   std::string save;
+  std::string timing;
   std::string constraints;
   std::string objective = "edp";
   std::string output = "text";
@@ -85,6 +88,7 @@ void declare(CLI::App& app, MapOptions& o) {
   app.add_flag("--imperfect", o.imperfect, "factors need not divide the dimensions");
   app.add_option("--budget", o.budget, "mappings counted at most; beyond it the gap is stated as it stands");
   app.add_option("--work", o.work, "costs and pairs of factors looked at, at most; the default is some seconds");
+  app.add_option("--timing", o.timing, "write the seconds it took to this file");
   app.add_option("--format", o.output, "text or json")->check(CLI::IsMember({"text", "json"}));
 }
 
@@ -126,6 +130,12 @@ Result<MapReport> make_report(const MapOptions& o) {
   return report;
 }
 
+Status write_files(const MapOptions& o, const MapReport& report, const Stopwatch& stopwatch) {
+  if (!o.timing.empty()) PL_TRY_STATUS(write_whole(o.timing, stopwatch.timing_json("map")));
+  if (o.save.empty()) return Done{};
+  return write_whole(o.save, mapping_file_text(report.result.mapping, report.kernel.einsum, report.model.hierarchy));
+}
+
 }  // namespace
 
 int map_command(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
@@ -134,6 +144,7 @@ int map_command(const std::vector<std::string>& arguments, std::ostream& out, st
   MapOptions options;
   declare(app, options);
   if (const auto code = parse_arguments(app, arguments, out, err)) return *code;
+  const Stopwatch stopwatch;
   const auto report = make_report(options);
   if (!report.ok()) {
     err << render(report.errors());
@@ -141,13 +152,10 @@ int map_command(const std::vector<std::string>& arguments, std::ostream& out, st
                                        [](const Diagnostic& each) { return each.kind == "does-not-fit"; });
     return none_fits ? kNo : kCannotSay;
   }
-  if (!options.save.empty()) {
-    const auto saved =
-        save_mapping(options.save, report->result.mapping, report->kernel.einsum, report->model.hierarchy);
-    if (!saved.ok()) {
-      err << render(saved.errors());
-      return kCannotSay;
-    }
+  const auto written = write_files(options, *report, stopwatch);
+  if (!written.ok()) {
+    err << render(written.errors());
+    return kCannotSay;
   }
   out << (options.output == "json" ? map_json(*report) : map_text(*report));
   return kYes;

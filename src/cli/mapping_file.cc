@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include "cli/command.h"
@@ -36,22 +33,6 @@ std::string mapping_file_text(const schedule::Mapping& mapping, const lower::Ein
                         fmt::join(loops, ", "));
   }
   return text;
-}
-
-Status save_mapping(const std::string& path, const schedule::Mapping& mapping, const lower::Einsum& einsum,
-                    const schedule::Hierarchy& hierarchy) {
-  const std::string partial = fmt::format("{}.partial-{}", path, ::getpid());
-  std::error_code failed;
-  {
-    std::ofstream file(partial, std::ios::binary | std::ios::trunc);
-    file << mapping_file_text(mapping, einsum, hierarchy);
-    file.close();
-    if (file) std::filesystem::rename(partial, path, failed);
-    if (file && !failed) return Done{};
-  }
-  std::error_code ignored;
-  std::filesystem::remove(partial, ignored);
-  return make_error("unwritable", Span{}, fmt::format("cannot write '{}'", path));
 }
 
 Result<execute::ReductionOrder> read_reduction_order(const std::string& path, const std::string& accelerator,

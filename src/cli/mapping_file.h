@@ -15,10 +15,6 @@ namespace plumbline::cli {
 [[nodiscard]] std::string mapping_file_text(const schedule::Mapping& mapping, const lower::Einsum& einsum,
                                             const schedule::Hierarchy& hierarchy);
 
-/// Writes it whole or not at all. Errors: unwritable.
-[[nodiscard]] Status save_mapping(const std::string& path, const schedule::Mapping& mapping,
-                                  const lower::Einsum& einsum, const schedule::Hierarchy& hierarchy);
-
 /// The order in which the mapping of `path` on `accelerator` adds the products of an m x k by k x n matrix product.
 /// Errors: those of reading both files, what is wrong with the mapping, and those of execute::reduction_order.
 [[nodiscard]] Result<execute::ReductionOrder> read_reduction_order(const std::string& path,

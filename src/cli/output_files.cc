@@ -1,8 +1,10 @@
 #include "cli/output_files.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 namespace plumbline::cli {
 
@@ -16,6 +18,19 @@ Status check_output_files(const std::string& values, const std::string& codes) {
   if (resolved(values) != resolved(codes)) return Done{};
   return make_error("usage", {}, fmt::format("--values and --codes both write '{}'", codes),
                     "the second would replace the first; give two names");
+}
+
+Status write_whole(const std::string& path, const std::string& bytes) {
+  const std::string partial = fmt::format("{}.partial-{}", path, ::getpid());
+  std::error_code failed;
+  std::ofstream file(partial, std::ios::binary | std::ios::trunc);
+  file << bytes;
+  file.close();
+  if (file) std::filesystem::rename(partial, path, failed);
+  if (file && !failed) return Done{};
+  std::error_code ignored;
+  std::filesystem::remove(partial, ignored);
+  return make_error("unwritable", {}, fmt::format("cannot write '{}'", path));
 }
 
 }  // namespace plumbline::cli

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "cli/timing.h"
 #include "ingest/files.h"
 
 namespace plumbline::cli {
@@ -31,7 +32,7 @@ Diagnostic not_ours(const std::string& path) {
                     "choose another folder with -o, or remove it");
 }
 
-// What a pack's manifest lists, the manifest among it; nothing when the folder holds no manifest of ours.
+// What a pack's manifest lists, itself and the timing; nothing when the folder holds no manifest of ours.
 std::optional<std::set<std::string>> listed_files(const fs::path& folder) {
   const auto text = ingest::read_file((folder / "manifest.json").string(), kMaxManifestBytes);
   if (!text.ok()) return std::nullopt;
@@ -40,7 +41,7 @@ std::optional<std::set<std::string>> listed_files(const fs::path& folder) {
     return std::nullopt;
   const auto files = json.find("files");
   if (files == json.end() || !files->is_array()) return std::nullopt;
-  std::set<std::string> out = {"manifest.json"};
+  std::set<std::string> out = {"manifest.json", kTimingFile};
   for (const auto& file : *files) {
     if (!file.is_object() || !file.contains("name") || !file["name"].is_string()) return std::nullopt;
     const fs::path name = file["name"].get<std::string>();
