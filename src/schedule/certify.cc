@@ -11,6 +11,7 @@
 #include "schedule/array_time.h"
 #include "schedule/compulsory_floor.h"
 #include "schedule/evaluator.h"
+#include "schedule/network_time.h"
 #include "schedule/roles.h"
 #include "schedule/rules.h"
 #include "schedule/search_accelerator.h"
@@ -286,10 +287,14 @@ class Certifier {
     if (!counted.ok()) return false;
     const ArrayTime time =
         array_time(einsum_, mapping, stationary, macs_per_pe_, request_.accelerator, request_.accelerator.nominal);
+    const auto network =
+        find_array_network(einsum_, mapping, request_.accelerator, request_.levels, request_.accelerator.nominal);
+    if (!network.ok()) return false;
     FrontPoint cost{energy_of(*counted, model_.rates),
                     with_shifts(static_cast<double>(counted->cycles_overlapped), static_cast<double>(time.useful),
                                 static_cast<double>(time.shift), stationary, request_.accelerator),
                     0};
+    cost.cycles = std::max(cost.cycles, static_cast<double>(network->cycles));
     if (einsum_.operands[0].role == lower::Role::weights) {
       int keeper = request_.levels.array - 1;
       while (keeper > 0 && !mapping.levels[static_cast<std::size_t>(keeper)].keeps_operand(0)) --keeper;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/random.h"
+#include "ingest/topology.h"
 #include "lower/sample_graphs.h"
 #include "schedule/sample_machines.h"
 #include "schedule/search_memo.h"
@@ -223,7 +224,7 @@ TEST(Certified, NoFloorIsAboveAMappingOfAnyShapeWithPrimesAmongThem) {
     return made;
   }();
   double widest = 0;
-  for (std::uint64_t round = 0; round < 12; ++round) {
+  for (std::uint64_t round = 0; round < 36; ++round) {
     RandomStream random(17, "shapes", round);
     const auto upto = [&](std::uint64_t n) { return 1 + static_cast<std::int64_t>(random.next_below(n)); };
     lower::EncoderShape shape;
@@ -234,7 +235,19 @@ TEST(Certified, NoFloorIsAboveAMappingOfAnyShapeWithPrimesAmongThem) {
     shape.vocabulary = 100;
     auto shaped = ingest::infer_shapes(lower::sample_encoder(shape), {{"batch", upto(3)}, {"sequence", upto(300)}});
     ASSERT_TRUE(shaped.ok());
-    const ingest::Accelerator accelerator = catalog_accelerator(round % 2 == 0 ? "flex-128" : "ws-128");
+    ingest::Accelerator accelerator = catalog_accelerator(round % 2 == 0 ? "flex-128" : "ws-128");
+    if (round % 3 == 2) {
+      const auto topology = [&] {
+        return ingest::topology_names()[random.next_below(ingest::topology_names().size())];
+      };
+      ingest::ArrayNetworks networks = *catalog_accelerator("ws-256-mesh").array().networks;
+      networks.shared = random.next_below(2) == 0;
+      networks.weights.topology = topology();
+      networks.inputs.topology = networks.shared ? networks.weights.topology : topology();
+      networks.outputs.topology = networks.shared ? networks.weights.topology : topology();
+      if (networks.shared) networks.weights.link = networks.inputs.link = networks.outputs.link;
+      accelerator.levels.back().networks = networks;
+    }
     auto graph = lower::lower(*shaped, options, int8_policy(), accelerator);
     ASSERT_TRUE(graph.ok());
     // A floor above a mapping that was found fails a check inside.

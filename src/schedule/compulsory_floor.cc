@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ingest/topology.h"
 #include "schedule/window.h"
 
 namespace plumbline::schedule {
@@ -80,6 +81,67 @@ Bits least_bits(const lower::Einsum& einsum, std::size_t operand, std::size_t st
   return {width * std::max(words, reads), outermost ? 0 : width * words};
 }
 
+/// One kernel on the networks into its array.
+class NetworkFloor {
+ public:
+  NetworkFloor(const lower::Einsum& einsum, std::size_t stationary, const ArrayUse& use,
+               const ingest::Accelerator& accelerator)
+      : einsum_(einsum), stationary_(stationary), use_(use), accelerator_(accelerator) {
+    for (int d = 0; d < einsum.rank(); ++d) macs_ *= static_cast<double>(size_of(einsum, d));
+  }
+
+  /// Cycles of the slowest limiting link; `compute`: cycles of the multiply-accumulates alone.
+  [[nodiscard]] double cycles(double compute) const {
+    const auto& networks = accelerator_.array().networks;
+    if (!networks) return 0;
+    const ingest::TensorNetwork* rows[] = {&networks->weights, &networks->inputs, &networks->outputs};
+    double slowest = 0;
+    double inward = 0;
+    double outward = 0;
+    for (std::size_t o = 0; o < std::size(rows); ++o) {
+      const auto rate = rows[o]->link.per_cycle(accelerator_.nominal);
+      if (!rate) continue;
+      constexpr double kByte = 8;
+      const double own = limiting_bits(*ingest::find_topology(rows[o]->topology), o, compute, *rate * kByte);
+      slowest = std::max(slowest, own);
+      (o == kOutputs ? outward : inward) += own;
+    }
+    if (!networks->shared) return slowest;
+    const bool bus = ingest::find_topology(networks->outputs.topology)->shape == ingest::NetworkShape::bus;
+    return bus ? inward + outward : std::max(inward, outward);
+  }
+
+ private:
+  /// Of a line per row and column the first one is in use in every pass; buses, roots and ports carry every word.
+  [[nodiscard]] double limiting_bits(const ingest::Topology& topology, std::size_t o, double compute,
+                                     double link) const {
+    const bool lines = topology.shape == ingest::NetworkShape::chain;
+    const lower::Operand& operand = einsum_.operands[o];
+    const auto narrow = static_cast<double>(operand.bits);
+    if (o == stationary_) {
+      const auto columns = static_cast<double>(accelerator_.array().fanout_x);
+      return unique_words(einsum_, o) / (lines ? columns : 1) * narrow / link;
+    }
+    if (o != kOutputs) {
+      const double shared = stationary_ == kOutputs && o == 0 ? use_.rows : use_.columns;
+      const double words = topology.forks ? macs_ / shared : macs_;
+      return words / (lines ? use_.columns * use_.rows / (topology.forks ? shared : 1) : 1) * narrow / link;
+    }
+    const double across = lines ? use_.columns : 1;
+    const auto wide = static_cast<double>(operand.partial_bits);
+    const double added = macs_ / (topology.joins ? use_.rows : 1) / across * wide / link;
+    // Where no rows add up, results may leave narrow, but then a single row works.
+    const double alone = std::max(macs_ / across * narrow / link, compute * use_.rows);
+    return std::min(added, alone);
+  }
+
+  const lower::Einsum& einsum_;
+  std::size_t stationary_;
+  const ArrayUse& use_;
+  const ingest::Accelerator& accelerator_;
+  double macs_ = 1;
+};
+
 }  // namespace
 
 ArrayUse best_array_use(const lower::Einsum& einsum, std::uint32_t across, std::uint32_t down, std::int64_t columns,
@@ -143,6 +205,7 @@ KernelFront compulsory_floor(const lower::Einsum& einsum, const AcceleratorModel
     }
   }
   const double shift = edge <= 0 ? 0 : held / use.columns / static_cast<double>(edge);
+  floor.cycles_floor = std::max(floor.cycles_floor, NetworkFloor(einsum, stationary, use, accelerator).cycles(compute));
   floor.cycles_floor = whole_cycles(with_shifts(floor.cycles_floor, compute, shift, stationary, accelerator));
   floor.product_floor = floor.energy_floor * floor.cycles_floor;
   const lower::Operand& weights = einsum.operands[0];
