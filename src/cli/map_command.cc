@@ -56,6 +56,7 @@ Result<std::vector<Objective>> read_objectives(const std::string& text, bool& al
   std::istringstream words(text);
   std::string word;
   Objective then = Objective::energy;
+  if (text.ends_with(',')) words.str(text + ",");  // the empty word behind it is one too
   while (std::getline(words, word, ',')) {
     const auto* at = std::find_if(std::begin(kObjectives), std::end(kObjectives),
                                   [&](const NamedObjective& each) { return each.name == word; });

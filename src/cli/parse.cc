@@ -9,7 +9,7 @@
 namespace plumbline::cli {
 namespace {
 
-// The parser's conversions wrap -1 to 2^64 - 1, read 010 as eight and nan as a number.
+// The parser's conversions wrap -1 to 2^64 - 1, cut 2^70 down to 2^63 - 1, read 010 as eight and nan as a number.
 std::string number_fault(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const bool whole = type.starts_with("UINT") || type.starts_with("INT");
@@ -26,10 +26,10 @@ std::string number_fault(const CLI::Option& option) {
       return fmt::format("{} takes a plain decimal {}, not '{}'", name, whole ? "whole number" : "number", text);
     }
     if (negative && type.starts_with("UINT")) return fmt::format("{} cannot be negative, but is {}", name, text);
-    constexpr std::string_view kLargest = "18446744073709551615";  // 2^64 - 1
-    if (type.starts_with("UINT") &&
-        (digits.size() > kLargest.size() || (digits.size() == kLargest.size() && digits > kLargest))) {
-      return fmt::format("{} is {}, beyond 2^64", name, text);
+    const bool is_signed = type.starts_with("INT");
+    const std::string_view largest = is_signed ? "9223372036854775807" : "18446744073709551615";  // 2^63 - 1, 2^64 - 1
+    if (whole && (digits.size() > largest.size() || (digits.size() == largest.size() && digits > largest))) {
+      return fmt::format("{} is {}, beyond 2^{}", name, text, is_signed ? 63 : 64);
     }
   }
   return {};
