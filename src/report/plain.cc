@@ -147,7 +147,7 @@ std::vector<std::string> next_steps(const decide::EvidenceTable& table, const de
                               table.candidate_path));
   } else {
     out.push_back(fmt::format("see it down to the loop nest: plumbline why {} {}", pack,
-                              d.symptom.harmful ? "symptom" : "verdict"));
+                              d.symptom.harmful && d.symptom_paired ? "symptom" : "verdict"));
     out.push_back(fmt::format("check this pack: plumbline reproduce {}", pack));
   }
   return out;

@@ -9,6 +9,7 @@
 
 #include "report/testing.h"
 #include "report/trace.h"
+#include "report/why.h"
 
 namespace plumbline::report {
 namespace {
@@ -74,6 +75,29 @@ TEST(Summary, ReleaseSpeaksOfGuardrailsNotOfCauses) {
   EXPECT_EQ(text.find("Cause"), std::string::npos) << text;
   EXPECT_EQ(text.find("Mechanism"), std::string::npos) << text;
   EXPECT_NE(text.find("watch "), std::string::npos) << text;
+}
+
+TEST(Why, AHarmThatNoSliceShowsIsAFindingInItsOwnUnit) {
+  Measured m = measured_burst();
+  auto& d = m.decision;
+  d.symptom.harmful = true;
+  d.symptom.metric = "latency_p95";
+  d.symptom.slice = {"all"};
+  d.symptom_paired = d.headline;
+  d.symptom_attribution = d.attribution;
+  d.symptom_attribution->metric = "latency_p95";
+  bool found = false;
+  for (const auto& finding : why_findings(m.study, d)) {
+    if (finding.id == "symptom") {
+      found = true;
+      EXPECT_TRUE(finding.what.starts_with("latency_p95 in ")) << finding.what;
+      EXPECT_NE(finding.what.find(" s ("), std::string::npos) << finding.what;
+    }
+    if (!finding.id.starts_with("change:")) continue;
+    ASSERT_FALSE(finding.steps.empty());
+    EXPECT_NE(finding.steps.front().text.find(" s of "), std::string::npos) << finding.steps.front().text;
+  }
+  EXPECT_TRUE(found);
 }
 
 TEST(Trace, SlicesNestAndQueuesNeverGoBelowZero) {

@@ -6,6 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "report/words.h"
+
 namespace plumbline::report {
 namespace {
 
@@ -160,6 +162,21 @@ WhyFinding slice_finding(const DecisionStudy& study, const decide::Decision& dec
   return out;
 }
 
+/// The harm that was found first, where no judged slice shows it: a latency, or a metric over all requests.
+WhyFinding symptom_finding(const DecisionStudy& study, const decide::Decision& decision, const decide::Paired& p) {
+  WhyFinding out;
+  out.id = "symptom";
+  out.what = fmt::format("{} in {}: {:.6g} -> {:.6g} {} ({:+.1f} %), harmful", decision.symptom.metric,
+                         decision.symptom.slice.name(), p.baseline, p.candidate, metric_unit(decision.symptom.metric),
+                         p.change_percent);
+  out.steps.push_back({"slice",
+                       fmt::format("mean of {} paired replications, 95 % interval {:+.2f} to {:+.2f} %, p {:.3g}", p.n,
+                                   p.ci_low, p.ci_high, p.p),
+                       ""});
+  if (const auto* change = find_change(study, decision.first_failing_change)) out.steps.push_back(input_step(*change));
+  return out;
+}
+
 WhyFinding change_finding(const DecisionStudy& study, const decide::Decision& decision, const ingest::Change& change) {
   WhyFinding out;
   out.id = "change:" + change.id;
@@ -171,8 +188,8 @@ WhyFinding change_finding(const DecisionStudy& study, const decide::Decision& de
     out.steps.push_back(
         {"attribution",
          fmt::format("Shapley value {:+.6g} {} of {:+.6g} on {} in {} (95 % interval {:+.6g} to {:+.6g})", share.value,
-                     decision.unit, attribution->total, attribution->metric, attribution->slice.name(), share.ci_low,
-                     share.ci_high),
+                     metric_unit(attribution->metric), attribution->total, attribution->metric,
+                     attribution->slice.name(), share.ci_low, share.ci_high),
          ""});
   }
   for (const auto& h : decision.hypotheses) {
@@ -198,10 +215,16 @@ std::vector<WhyFinding> why_findings(const DecisionStudy& study, const decide::D
     verdict.steps.push_back(
         {"guard", fmt::format("{}: {} ({})", guard.name, guard.holds ? "holds" : "does not hold", guard.detail), ""});
   out.push_back(std::move(verdict));
+  const auto shows_symptom = [&](const decide::SliceJudgement& row) {
+    return row.id.gated && row.paired.valid && row.id == decision.symptom.slice &&
+           row.metric == decision.symptom.metric;
+  };
+  const bool in_a_slice = std::any_of(decision.slices.begin(), decision.slices.end(), shows_symptom);
+  if (decision.symptom.harmful && !in_a_slice && decision.symptom_paired)
+    out.push_back(symptom_finding(study, decision, *decision.symptom_paired));
   for (const auto& row : decision.slices) {
     if (!row.id.gated || !row.paired.valid) continue;
-    if (decision.symptom.harmful && row.id == decision.symptom.slice)
-      out.push_back(slice_finding(study, decision, row, "symptom"));
+    if (decision.symptom.harmful && shows_symptom(row)) out.push_back(slice_finding(study, decision, row, "symptom"));
     out.push_back(slice_finding(study, decision, row, fmt::format("slice:{}/{}", row.id.load, row.id.profile)));
   }
   for (std::size_t i = 0; i < decision.sla_candidate.size() && i < decision.sla_baseline.size(); ++i) {
