@@ -29,11 +29,18 @@ constexpr std::int64_t kMostInAll = 512;
 
 /// Figures of one shape that chains are judged by.
 struct Figures {
-  double value = 0;
+  double value = 0;          ///< of the first objective
+  std::vector<double> then;  ///< of the later ones, which decide among equals
   std::int64_t off_chip = 0;
   std::int64_t off_chip_weight = 0;
   std::int64_t off_array_weight = 0;
 };
+
+/// Orders figures as a dictionary orders words; both `Figures` and the rows of a choice have them.
+template <typename A, typename B>
+bool precedes(const A& a, const B& b) {
+  return a.value < b.value || (a.value == b.value && a.then < b.then);
+}
 
 double value_of(const BatchCost& cost, const Figures& figures, const std::string& objective) {
   const auto energy = static_cast<double>(cost.femtojoules);
@@ -160,6 +167,7 @@ class Chooser {
       figures.off_array_weight += layer.movement.off_array_weight;
     }
     figures.value = value_of(cost, figures, options_.objective);
+    for (const std::string& each : options_.objective_then) figures.then.push_back(value_of(cost, figures, each));
     return figures;
   }
 
@@ -210,7 +218,7 @@ class Chooser {
         if (!own && !other_pins) continue;
         PL_TRY(next.figures[i][j],
                figures_of(next.plan.models[i], i, next.plan.models[i].buckets[j], next.plan.residency));
-        if (!own && next.figures[i][j].value > state.figures[i][j].value) return std::optional<State>();
+        if (!own && precedes(state.figures[i][j], next.figures[i][j])) return std::optional<State>();
       }
     }
     return std::optional<State>(std::move(next));
@@ -256,13 +264,13 @@ class Chooser {
         }
         PL_TRY(std::optional<State> next, attempt(whole, tried, m, b, state, way, choice));
         if (!next) continue;
-        const double least = best ? best->figures[m][b].value : state.figures[m][b].value;
-        if (!(next->figures[m][b].value < least)) continue;
+        const Figures& least = best ? best->figures[m][b] : state.figures[m][b];
+        if (!precedes(next->figures[m][b], least)) continue;
         best = std::move(next);
         best_cuts = std::move(tried);
       }
       choice.taken = best.has_value();
-      choice.reason = reason_of(choice);
+      choice.reason = reason_of(choice, state.figures[m][b]);
       if (best) {
         state = std::move(*best);
         cuts = std::move(best_cuts);
@@ -312,6 +320,7 @@ class Chooser {
       const Figures& old = state.figures[m][b];
       const Figures& now = next->figures[m][b];
       row.value = now.value;
+      row.then = now.then;
       row.off_chip_saved = old.off_chip - now.off_chip;
       row.extra_weights = now.off_chip_weight - old.off_chip_weight;
       row.extra_weight_reads = now.off_array_weight - old.off_array_weight;
@@ -319,7 +328,7 @@ class Chooser {
     choice.alternatives.push_back(std::move(row));
     const auto& rows = choice.alternatives;
     const auto& best = rows[choice.best];
-    if (rows.back().failure.empty() && (!best.failure.empty() || rows.back().value < best.value)) {
+    if (rows.back().failure.empty() && (!best.failure.empty() || precedes(rows.back(), best))) {
       choice.best = rows.size() - 1;
     }
     return next;
@@ -381,12 +390,14 @@ class Chooser {
     });
   }
 
-  static std::string reason_of(const ChainChoice& choice) {
+  static std::string reason_of(const ChainChoice& choice, const Figures& without) {
     if (choice.alternatives.empty()) return "there is no way to cut it";
     const ChainAlternative& best = choice.alternatives[choice.best];
     if (!best.failure.empty()) return best.failure;
+    if (choice.taken && best.value == without.value)
+      return "it lowers a later objective, and the ones before are equal";
     if (choice.taken) return "it lowers the objective";
-    if (best.value == choice.value_without) return "the objective does not see what it saves";
+    if (best.value == without.value && best.then == without.then) return "the objective does not see what it saves";
     if (best.extra_weights > 0 && best.extra_weights >= best.off_chip_saved + best.extra_weights)
       return "weights would be fetched again by every chunk, and nothing else would stay on chip instead";
     if (best.off_chip_saved <= 0)
@@ -402,7 +413,7 @@ class Chooser {
     if (bucket.ok()) {
       PL_TRY(next, replaced(proven, m, b, std::move(*bucket)));
     }
-    if (next && next->figures[m][b].value < proven.figures[m][b].value) {
+    if (next && precedes(next->figures[m][b], proven.figures[m][b])) {
       proven = std::move(*next);
       return Done{};
     }

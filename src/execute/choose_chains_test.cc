@@ -212,6 +212,23 @@ TEST(ChooseChains, AttentionWithoutItsFusionStaysOnChipAGroupAtATime) {
   EXPECT_EQ(attention.alternatives[attention.best].extra_weights, 0);  // keys and values are cut with their groups
 }
 
+TEST(ChooseChains, LaterObjectivesDecideAmongEquals) {
+  // An image's rows fill the accumulators: weights enter the array once an image, whether images are cut or not.
+  const Accelerator accelerator = machine(640 << 10);
+  CompileOptions options = options_with_chains();
+  options.objective = "off_array_weight_bytes";
+  const ChainedSchedules plain = plain_of(residual_pair(), accelerator, options, {{2, 0}});
+  const schedule::ChainChoice alone = choice_of(chained(plain, accelerator, options), "conv");
+  EXPECT_FALSE(alone.taken);
+  EXPECT_EQ(alone.reason, "the objective does not see what it saves");
+  options.objective_then = {"energy"};
+  const ChainedSchedules cut = chained(plain, accelerator, options);
+  const schedule::ChainChoice& both = choice_of(cut, "conv");
+  EXPECT_TRUE(both.taken) << both.reason;
+  EXPECT_EQ(both.alternatives[both.best].value, both.value_without);
+  EXPECT_LT(value_of(cost_of(cut, 0, accelerator), "energy"), value_of(cost_of(plain, 0, accelerator), "energy"));
+}
+
 TEST(ChooseChains, CyclesAndBytesStillAddUp) {
   const Accelerator accelerator = machine(24 << 20);
   const CompileOptions options = options_with_chains();

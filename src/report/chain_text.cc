@@ -21,13 +21,17 @@ std::string cut_text(const schedule::ChainChoice& choice, const schedule::ChainA
   return out + (way.keeps_parameters ? ", parameters kept" : "");
 }
 
+std::string more_text(std::int64_t bytes) {
+  return bytes_text(bytes < 0 ? -bytes : bytes) + (bytes < 0 ? " less" : " more");
+}
+
 std::string figures_text(const schedule::ChainChoice& choice, const schedule::ChainAlternative& way) {
   const double change = choice.value_without > 0 ? 100 * (way.value / choice.value_without - 1) : 0;
   return fmt::format(
-      "    saves {} off chip, {} of spill, {} of peak; parameters: {} more off chip, {} more outside the array; "
+      "    saves {} off chip, {} of spill, {} of peak; parameters: {} off chip, {} outside the array; "
       "objective {:+.2f} %\n",
       bytes_text(way.off_chip_saved), bytes_text(way.spill_saved), bytes_text(way.peak_saved),
-      bytes_text(way.extra_weights), bytes_text(way.extra_weight_reads), change);
+      more_text(way.extra_weights), more_text(way.extra_weight_reads), change);
 }
 
 }  // namespace

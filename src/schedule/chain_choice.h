@@ -14,7 +14,8 @@ struct ChainAlternative {
   std::int64_t rows = 0;   ///< output rows of a chunk; 0 = not cut along them
   bool keeps_parameters = false;
   std::string failure;                  ///< why it cannot be scheduled; empty = it can
-  double value = 0;                     ///< of the objective, all kernels of the shape
+  double value = 0;                     ///< of the first objective, all kernels of the shape
+  std::vector<double> then;             ///< of the later objectives, in order
   std::int64_t off_chip_saved = 0;      ///< bytes of weights and activations; negative = more
   std::int64_t spill_saved = 0;         ///< bytes less written to spilled buffers
   std::int64_t peak_saved = 0;          ///< on-chip bytes
