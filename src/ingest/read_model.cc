@@ -235,7 +235,7 @@ std::string ModelReader::constant(Tensor tensor, const Span& span) {
   tensor.parameter = true;
   tensor.has_data = true;
   tensor.span = span;
-  const std::string name = tensor.name;
+  std::string name = tensor.name;
   add_parameter(std::move(tensor));
   return name;
 }

@@ -142,7 +142,7 @@ class Walker {
                       "is the file truncated, or of another format?");
   }
 
-  [[nodiscard]] Diagnostic too_large(std::string message) const {
+  [[nodiscard]] Diagnostic too_large(const std::string& message) const {
     return make_error("too-large", span_, "the model has " + message);
   }
 

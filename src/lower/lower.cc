@@ -256,7 +256,8 @@ class Walk {
     const std::string layer_class = draft.kernel.layer_class;
     builder_.emit(std::move(draft));
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      Draft own = steps[i].op == "bias" ? std::move(biased) : Draft{};
+      Draft own;
+      if (steps[i].op == "bias") std::swap(own, biased);
       const bool final = i + 1 == steps.size();
       const std::int32_t next = final ? builder_.buffer(root) : builder_.raw_buffer(root, bits_.accumulate);
       own.kernel.kind = KernelKind::vector;

@@ -54,8 +54,7 @@ TEST(ResolvedYaml, ReadsBackToTheSameCanonicalTextAndQuotes) {
       "a: \"# no comment\"\nb: \"x # y\"\nc: x#y\n",
       "a: \"trailing \"\nb: \" leading\"\nc: \"colon:\"\n",
       "a: \"\\u0007bell\"\nb: \"\\xa0nbsp\"\nc: \"\\u2028line\"\nd: \"\\x7f\"\n",
-      "long: [aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb, "
-      "ccccccccccccccccccccccccccc]\n",
+      "long: [aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb, cccccccccccccccccc]\n",
       "a: -x\nb: ?x\nc: \"---\"\nd: \"- x\"\n",
       "deep: [{x: [{y: [{z: 1}]}]}]\n",
   };

@@ -10,6 +10,11 @@
 namespace plumbline::schedule {
 namespace {
 
+double passes_of(std::int64_t size, std::int64_t places) {
+  const std::int64_t passes = (size + places - 1) / places;
+  return static_cast<double>(passes);
+}
+
 /// Passes of the best spatial factors, each tried.
 double passes_by_trying(const std::vector<std::int64_t>& sizes, std::int64_t room) {
   double fewest = std::numeric_limits<double>::infinity();
@@ -20,7 +25,7 @@ double passes_by_trying(const std::vector<std::int64_t>& sizes, std::int64_t roo
       return;
     }
     for (std::int64_t places = 1; places <= std::min(left, sizes[at]); ++places)
-      lay(at + 1, left / places, so_far * static_cast<double>((sizes[at] + places - 1) / places));
+      lay(at + 1, left / places, so_far * passes_of(sizes[at], places));
   };
   lay(0, room, 1);
   return fewest;

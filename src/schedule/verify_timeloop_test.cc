@@ -61,7 +61,7 @@ TEST(VerifyTimeloop, an_expectation_that_is_not_there_as_it_should_be_fails_by_n
   const auto original = cases();
   for (const char* path : kJudged) {
     const nlohmann::json::json_pointer at(path);
-    const std::string field = at.back();
+    const std::string& field = at.back();
     const auto judged = [&](nlohmann::json first) {
       nlohmann::json document = original;
       document["cases"] = nlohmann::json::array({std::move(first)});

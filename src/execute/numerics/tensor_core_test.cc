@@ -113,7 +113,7 @@ TEST(TensorCoreRows, UnresolvedRowsAreRefusedAndAssumedOnesLabelled) {
 }
 
 TEST(TensorCoreRows, StatedNumbersAreChecked) {
-  const auto kind = [](TensorCore core, const Format& format) {
+  const auto kind = [](const TensorCore& core, const Format& format) {
     const Status status = check_tensor_core(core, format, format);
     return status.ok() ? std::string("none") : status.errors()[0].kind;
   };
