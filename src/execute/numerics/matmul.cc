@@ -10,7 +10,9 @@
 #include <thread>
 
 #include "core/parallel.h"
+#include "execute/numerics/matmul_counted_kernel.h"
 #include "execute/numerics/matmul_plan.h"
+#include "execute/numerics/matmul_products.h"
 
 namespace plumbline::numerics {
 namespace {
@@ -183,6 +185,17 @@ void pack_last_bits(const Buffer<float>& panels, std::int64_t panel, std::int64_
   for (std::int64_t i = 0; i < depth * kLanes; ++i) to = std::fill_n(to, copies, last_bit(from[i]));
 }
 
+/// The k at which a packed panel holds a special value.
+template <int kLanes>
+std::vector<std::int64_t> find_specials(const Buffer<float>& panels, std::int64_t panel, std::int64_t depth) {
+  std::vector<std::int64_t> found;
+  const float* const from = panels.data() + panel * depth * kLanes;
+  for (std::int64_t k = 0; k < depth; ++k) {
+    if (any_special({from + k * kLanes, kLanes})) found.push_back(k);
+  }
+  return found;
+}
+
 /// Packs both operands, each panel by one thread, and marks rows and columns that hold a special value.
 void pack_all(MatmulPlan& plan, const Scans& scans, unsigned threads) {
   const MatmulOperands& operands = plan.operands;
@@ -202,6 +215,10 @@ void pack_all(MatmulPlan& plan, const Scans& scans, unsigned threads) {
       plan.b_last = Buffer<std::int8_t>(2 * plan.b_panels.size());
     }
   }
+  if (plan.sums_apart && (scans.a.has_special || scans.b.has_special)) {
+    plan.a_specials.resize(static_cast<std::size_t>(row_panels));
+    plan.b_specials.resize(static_cast<std::size_t>(column_panels));
+  }
   if (scans.a.has_special) plan.row_special.assign(static_cast<std::size_t>(operands.m), 0);
   if (scans.b.has_special) plan.column_special.assign(static_cast<std::size_t>(operands.n), 0);
   parallel_for(static_cast<std::size_t>(row_panels + column_panels), threads, [&](std::size_t job) {
@@ -210,10 +227,15 @@ void pack_all(MatmulPlan& plan, const Scans& scans, unsigned threads) {
       pack_a(plan, panel);
       pack_last_bits<kPanelRows>(plan.a_panels, panel, operands.k, 1, plan.a_last);
       count_nonzero<kPanelRows>(plan.a_panels, panel, operands.k, plan.a_nonzero);
+      if (!plan.a_specials.empty()) plan.a_specials[job] = find_specials<kPanelRows>(plan.a_panels, panel, operands.k);
     } else {
       pack_b(plan, panel - row_panels);
       pack_last_bits<kPanelColumns>(plan.b_panels, panel - row_panels, operands.k, 2, plan.b_last);
       count_nonzero<kPanelColumns>(plan.b_panels, panel - row_panels, operands.k, plan.b_nonzero);
+      if (!plan.b_specials.empty()) {
+        plan.b_specials[static_cast<std::size_t>(panel - row_panels)] =
+            find_specials<kPanelColumns>(plan.b_panels, panel - row_panels, operands.k);
+      }
     }
   });
 }
@@ -236,6 +258,10 @@ constexpr AutomaticStride kStrides[] = {
 };
 /// Tensor cores whose operands are too wide to be counted by their last bits.
 constexpr AutomaticStride kWideOperands = {InnerKernel::tensor_core, 7, 91};
+/// Binary16 sums that are counted in passing, beside products counted once for the matrix. That takes M + N steps a k,
+/// so the results must outnumber them.
+constexpr AutomaticStride kSumsApart = {InnerKernel::binary16_rounded, 1, 1999};
+constexpr std::int64_t kResultsPerLine = 200;  // M N / (M + N): 400 x 400
 constexpr std::int64_t kAutomaticJoins = 11;
 
 /// Blocks small enough that every thread has several: a matter of speed, never of bits.
@@ -250,10 +276,26 @@ BlockShape choose_block(const MatmulOperands& operands, unsigned threads) {
   return shape;
 }
 
+const AutomaticStride& choose_stride(const Scans& scans, bool sums_apart, const MatmulPlan& plan) {
+  if (plan.kernel == InnerKernel::tensor_core && !(last_bits_fit(scans.a) && last_bits_fit(scans.b))) {
+    return kWideOperands;
+  }
+  const std::int64_t m = plan.operands.m;
+  const std::int64_t n = plan.operands.n;
+  if (sums_apart && m * n / (m + n) >= kResultsPerLine) return kSumsApart;
+  return kStrides[static_cast<int>(plan.kernel)];
+}
+
 void set_observation(const Observation& observe, const Scans& scans, MatmulPlan& plan) {
   plan.observe = observe.every != 0;
-  const bool wide = plan.kernel == InnerKernel::tensor_core && !(last_bits_fit(scans.a) && last_bits_fit(scans.b));
-  const AutomaticStride& stride = wide ? kWideOperands : kStrides[static_cast<int>(plan.kernel)];
+  constexpr int kLeastBinary32 = -149;  // exponent of its last bit: above, products are exact in it
+  if (scans.a.min_last_bit + scans.b.min_last_bit >= kLeastBinary32) {
+    if (plan.kernel == InnerKernel::binary16_rounded) plan.counted = NarrowRegister::binary16;
+    if (plan.kernel == InnerKernel::bfloat16_rounded) plan.counted = NarrowRegister::bfloat16;
+  }
+  const bool sums_apart = plan.counted == NarrowRegister::binary16 && counts_binary16_sums() &&
+                          operands_fit_binary16(plan.operands, scans.a, scans.b);
+  const AutomaticStride& stride = choose_stride(scans, sums_apart, plan);
   PL_CHECK(stride.kernel == plan.kernel);
   plan.observed.every = observe.every == kAutomatic ? stride.every : std::max<std::int64_t>(1, observe.every);
   plan.observed_joins = observe.every == kAutomatic ? kAutomaticJoins : plan.observed.every;
@@ -261,6 +303,9 @@ void set_observation(const Observation& observe, const Scans& scans, MatmulPlan&
                                       ? std::max<std::int64_t>(1, observe.histogram_every)
                                   : observe.every == kAutomatic ? stride.histogram
                                                                 : plan.observed.every;
+  plan.sums_apart = plan.observe && sums_apart && plan.observed.every == 1;
+  // Significands below 2 each: products below 2^(e_a + e_b + 2), infinite from 65520 on.
+  plan.products_end = scans.a.max_exponent + scans.b.max_exponent + 2 > 15;
 }
 
 }  // namespace
@@ -474,6 +519,8 @@ Result<MatmulProduct> matmul(const MatmulOperands& operands, const Accumulation&
                   .accumulation = accumulation,
                   .kernel = choose_kernel(accumulation, operands, scans.a, scans.b),
                   .observed = {},
+                  .a_specials = {},
+                  .b_specials = {},
                   .inner = {.grid = make_grid(accumulation.accumulator),
                             .fused = accumulation.reduction == Reduction::sequential_fused,
                             .to_odd = needs_odd(accumulation.accumulator, operands),
@@ -500,11 +547,6 @@ Result<MatmulProduct> matmul(const MatmulOperands& operands, const Accumulation&
     plan.core = make_core_parameters(accumulation.core, operands.a_format, operands.b_format);
   }
   set_observation(options.observe, scans, plan);
-  constexpr int kLeastBinary32 = -149;  // exponent of its last bit: above, products are exact in it
-  if (scans.a.min_last_bit + scans.b.min_last_bit >= kLeastBinary32) {
-    if (plan.kernel == InnerKernel::binary16_rounded) plan.counted = NarrowRegister::binary16;
-    if (plan.kernel == InnerKernel::bfloat16_rounded) plan.counted = NarrowRegister::bfloat16;
-  }
   pack_all(plan, scans, options.threads);
 
   MatmulProduct product;
@@ -525,6 +567,14 @@ Result<MatmulProduct> matmul(const MatmulOperands& operands, const Accumulation&
   for (const ResultCounters& part : counters) product.counters += part;
   if (plan.observe) product.registers = make_registers(accumulation);
   for (const auto& part : tallies) add_tallies(product.registers, part);
+  if (plan.sums_apart) {
+    const ProductCounts counts = count_product_losses(plan, options.threads);
+    RegisterTally& reg = product.registers[0];
+    reg.inexact += counts.rounded_nonzero;
+    reg.absorbed += counts.rounded_nonzero;
+    reg.products_inexact += counts.inexact;
+    reg.products_to_zero += counts.to_zero;
+  }
   return product;
 }
 

@@ -62,10 +62,14 @@ struct MatmulPlan {
   std::int64_t observed_joins = 1;  ///< of the pieces joined, those whose number this divides
   bool observe = false;
   NarrowRegister counted = NarrowRegister::none;  ///< register whose kernel can count every step
-  WideStep inner;                                 ///< the accumulator, for the wide kernels
-  NarrowRegister leaves = NarrowRegister::none;   ///< of a pairwise reduction
-  std::vector<WideStep> joins;                    ///< one per blocking
-  std::vector<NarrowRegister> narrow_joins;       ///< binary32 joins, whose addends are always binary32 values
+  bool sums_apart = false;   ///< every sum is counted by tile_binary16_sums(), the products once for the whole matrix
+  bool products_end = true;  ///< meaningful when sums_apart: some product may be infinite
+  std::vector<std::vector<std::int64_t>> a_specials;  ///< by row panel: the k of special values; empty: none at all
+  std::vector<std::vector<std::int64_t>> b_specials;  ///< by column panel
+  WideStep inner;                                     ///< the accumulator, for the wide kernels
+  NarrowRegister leaves = NarrowRegister::none;       ///< of a pairwise reduction
+  std::vector<WideStep> joins;                        ///< one per blocking
+  std::vector<NarrowRegister> narrow_joins;           ///< binary32 joins, whose addends are always binary32 values
   CoreParameters core;
   Buffer<float> a_panels;  ///< [row panel][k][kPanelRows]
   Buffer<float> b_panels;  ///< [column panel][k][kPanelColumns]

@@ -151,6 +151,65 @@ TEST(Matmul, FastKernelsEqualTheDefinitionOnFuzzedOperands) {
   }
 }
 
+/// Pairs of neighbours in size, signs and zeros: sums that are exact, absorbed, swamped and lost to binary32.
+std::vector<float> draw_halves(RandomStream& random, std::size_t count, int kind, bool special) {
+  const Format& half = builtin_format("binary16");
+  std::vector<float> values(count);
+  for (float& value : values) {
+    auto code = static_cast<std::uint32_t>(random.next_below(0x10000));
+    if ((code & 0x7C00U) == 0x7C00U && !(special && random.next_below(40) == 0)) code ^= 0x4000U;
+    const std::uint32_t sign = code & 0x8000U;
+    if (kind == 1) code = sign | (0x3000U + code % 0x1800U);                           // about one
+    if (kind == 2) code = sign | code % 0x800U;                                        // subnormal and next to it
+    if (kind == 3) code &= 0xFF80U;                                                    // few bits: exact products
+    if (kind == 4) code = sign | (code % 3 == 0 ? 0U : code % 2 == 0 ? 1U : 0x7800U);  // zeros and extremes
+    if (kind == 5) code = sign | (0x1400U + code % 0xC00U);                            // products near 2^-25
+    value = static_cast<float>(decode(code, half));
+    if (std::isnan(value)) value = std::numeric_limits<float>::quiet_NaN();
+  }
+  return values;
+}
+
+TEST(Matmul, EveryBinary16SumIsCountedAsTheDefinitionCounts) {
+  const Format& half = builtin_format("binary16");
+  const Accumulation accumulation = sequential(Reduction::sequential_rounded, "binary16");
+  for (std::uint64_t seed = 0; seed < 144; ++seed) {
+    RandomStream random(seed, "halves");
+    const auto m = static_cast<std::int64_t>(1 + random.next_below(26));
+    const auto n = static_cast<std::int64_t>(1 + random.next_below(70));
+    const auto k = static_cast<std::int64_t>(1 + random.next_below(90));
+    const bool special = seed % 4 == 3;
+    Case made;
+    made.a = draw_halves(random, static_cast<std::size_t>(m * k), static_cast<int>(seed % 6), special);
+    made.b =
+        draw_halves(random, static_cast<std::size_t>(k * n), static_cast<int>(seed / 6 % 6), special && seed % 8 == 3);
+    if (seed % 3 != 0)
+      made.c = draw_halves(random, static_cast<std::size_t>(m * n), static_cast<int>(seed % 5), special);
+    made.operands = {m, n, k, {}, {}, {}, half, half};
+    expect_all_equal(made, accumulation, {1, seed % 5 == 0 ? 7 : 1}, fmt::format("case {}", seed));
+  }
+}
+
+TEST(Matmul, LongBinary16SumsAreCountedAcrossBlocks) {
+  // More steps than any block of the kernels holds; a special value halfway; a column that overflows late.
+  const Format& half = builtin_format("binary16");
+  const Accumulation accumulation = sequential(Reduction::sequential_rounded, "binary16");
+  RandomStream random(5, "long");
+  const std::int64_t k = 900;
+  Case made;
+  made.a = draw_halves(random, static_cast<std::size_t>(13 * k), 1, false);
+  made.b = draw_halves(random, static_cast<std::size_t>(k * 40), 1, false);
+  for (std::int64_t i = 0; i < k; ++i) {
+    made.a[static_cast<std::size_t>(2 * k + i)] = 16.0F;
+    made.b[static_cast<std::size_t>(i * 40 + 33)] = 16.0F;
+    made.b[static_cast<std::size_t>(i * 40 + 7)] = 0.0F;
+  }
+  made.a[static_cast<std::size_t>(4 * k + 450)] = std::numeric_limits<float>::infinity();
+  made.b[static_cast<std::size_t>(451 * 40 + 9)] = std::numeric_limits<float>::quiet_NaN();
+  made.operands = {13, 40, k, {}, {}, {}, half, half};
+  expect_all_equal(made, accumulation, {1, 379}, "long");
+}
+
 TEST(Matmul, EveryTensorCoreRowEqualsTheScalarRule) {
   std::uint64_t seed = 0;
   for (const TensorCore& core : tensor_core_rows()) {

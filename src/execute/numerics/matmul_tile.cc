@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/check.h"
+#include "execute/numerics/matmul_counted_kernel.h"
 #include "execute/numerics/matmul_plan.h"
 
 namespace plumbline::numerics {
@@ -126,6 +127,7 @@ class TileRun {
     const std::int64_t every = plan_.observed.every;
     RegisterTally& reg = (*registers_)[0];
     reg.total += extent_.count() * (last - first);
+    if (plan_.sums_apart) return reduce_apart(first, last, tile, reg);
     if (every == 1 && plan_.counted != NarrowRegister::none) return reduce_counted(first, last, tile, reg);
     while (first < last) {
       const std::int64_t next = std::min(last, (first + every - 1) / every * every);
@@ -154,6 +156,85 @@ class TileRun {
       add_products(tally, next - first, reg);
       first = next;
     }
+  }
+
+  /// Every sum counted, products left to the caller of the whole: `absorbed` and `inexact` hold what remains of them
+  /// once the products with a value are added.
+  void reduce_apart(std::int64_t first, std::int64_t last, float* tile, RegisterTally& reg) {
+    constexpr std::int64_t kMostSteps = 512;  // so that little is done again where a sum overflows
+    const std::int64_t period = plan_.observed.histogram_every;
+    reg.observed += extent_.count() * (last - first);
+    reg.products += extent_.count() * (last - first);
+    while (first < last) {
+      const std::int64_t seen = (first + period - 1) / period * period;  // the next step whose sums are seen
+      const std::int64_t special = next_special(first);
+      // Special operands by themselves: their steps are few.
+      const std::int64_t next = special == first ? first + 1 : std::min({last, seen + 1, first + kMostSteps, special});
+      if (special == first) {
+        count_slowly(first, next, tile, reg);
+      } else {
+        count_finite(first, next, tile, reg);
+      }
+      if (next == seen + 1) count_exponents(tile, reg);
+      first = next;
+    }
+  }
+
+  /// Steps whose operands are finite.
+  void count_finite(std::int64_t first, std::int64_t last, float* tile, RegisterTally& reg) {
+    if (extent_.count() != kTileElements) fill_padding(tile);
+    TileValues start;
+    std::copy(tile, tile + kTileElements, start.begin());
+    SumTally sums;
+    tile_binary16_sums(panels_, first, last, tile, sums);
+    if (sums.became_special || (sums.began_special && plan_.products_end)) {
+      std::copy(start.begin(), start.end(), tile);
+      return count_slowly(first, last, tile, reg);
+    }
+    // Lanes that were no numbers have no sums.
+    const std::int64_t foreign =
+        sums.began_special ? count_binary16_products(panels_, first, last, mark_special(start).data()) : 0;
+    reg.absorbed += sums.unchanged - kTileElements * (last - first) - foreign;
+    reg.inexact -= sums.changed_exactly + foreign;
+    reg.swamped += sums.swamped;
+  }
+
+  void count_slowly(std::int64_t first, std::int64_t last, float* tile, RegisterTally& reg) {
+    StepTally tally;
+    tile_rounded_counted(panels_, NarrowRegister::binary16, first, last, tile, tally);
+    add_sums(tally, 0, reg);
+    const std::int64_t products = count_binary16_products(panels_, first, last, nullptr);
+    reg.absorbed -= products;
+    reg.inexact -= products;
+  }
+
+  /// All bits set where a value is infinite or NaN.
+  static std::array<std::int32_t, kTileElements> mark_special(const TileValues& tile) {
+    std::array<std::int32_t, kTileElements> marks;
+    for (std::size_t i = 0; i < marks.size(); ++i) {
+      marks[i] = (std::bit_cast<std::int32_t>(tile[i]) & 0x7FFFFFFF) >= 0x7F800000 ? -1 : 0;
+    }
+    return marks;
+  }
+
+  /// Lanes beyond the matrix hold anything but zero, which would be taken for a sum that became its product.
+  void fill_padding(float* tile) const {
+    for (std::int64_t r = 0; r < kPanelRows; ++r) {
+      const std::int64_t begin = r < extent_.rows ? extent_.columns : 0;
+      std::fill(tile + r * kPanelColumns + begin, tile + (r + 1) * kPanelColumns, 1.0F);
+    }
+  }
+
+  /// The first k from `first` on with a special operand in the tile, or beyond all.
+  [[nodiscard]] std::int64_t next_special(std::int64_t first) const {
+    std::int64_t next = plan_.operands.k;
+    if (plan_.a_specials.empty()) return next;
+    for (const auto* at : {&plan_.a_specials[static_cast<std::size_t>(extent_.row / kPanelRows)],
+                           &plan_.b_specials[static_cast<std::size_t>(extent_.column / kPanelColumns)]}) {
+      const auto found = std::lower_bound(at->begin(), at->end(), first);
+      if (found != at->end()) next = std::min(next, *found);
+    }
+    return next;
   }
 
   void run_fast(std::int64_t first, std::int64_t last, float* tile) {
