@@ -111,8 +111,9 @@ Result<MapReport> make_report(const MapOptions& o) {
   if (!o.mapping.empty()) {
     PL_TRY(const ingest::Value document, library.read_document(o.mapping));
     PL_TRY(report.result.mapping, read_mapping(document, report.kernel.einsum, report.model.hierarchy));
-    PL_TRY(report.result.counts,
-           schedule::count_accesses(report.kernel.einsum, report.model.hierarchy, report.result.mapping));
+    auto counts = schedule::count_accesses(report.kernel.einsum, report.model.hierarchy, report.result.mapping);
+    if (!counts.ok()) return at_the_mapping(counts.errors(), document);
+    report.result.counts = std::move(*counts);
     report.result.energy = schedule::energy_of(report.result.counts, report.model.rates);
     report.searched = false;
     return report;

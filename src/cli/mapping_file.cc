@@ -35,6 +35,14 @@ std::string mapping_file_text(const schedule::Mapping& mapping, const lower::Ein
   return text;
 }
 
+Diagnostics at_the_mapping(Diagnostics faults, const ingest::Value& document) {
+  const ingest::Value* rows = document.find("mapping");
+  for (Diagnostic& fault : faults) {
+    if (!fault.span.source) fault.span = rows == nullptr ? document.span : rows->span;
+  }
+  return faults;
+}
+
 Result<execute::ReductionOrder> read_reduction_order(const std::string& path, const std::string& accelerator,
                                                      std::int64_t m, std::int64_t n, std::int64_t k) {
   ingest::Library library(find_catalog());
@@ -46,12 +54,7 @@ Result<execute::ReductionOrder> read_reduction_order(const std::string& path, co
   PL_TRY(const schedule::Evaluator evaluator, schedule::Evaluator::prepare(einsum, hierarchy));
   schedule::Tally tally;
   const schedule::Verdict verdict = evaluator.evaluate(mapping, tally);
-  if (!verdict.ok()) {
-    Diagnostic why = evaluator.explain(verdict);
-    const ingest::Value* rows = document.find("mapping");
-    why.span = rows == nullptr ? document.span : rows->span;
-    return why;
-  }
+  if (!verdict.ok()) return at_the_mapping({evaluator.explain(verdict)}, document);
   return execute::reduction_order(einsum, mapping);
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/result.h"
 #include "execute/reduction_order.h"
+#include "ingest/document.h"
 #include "lower/einsum.h"
 #include "schedule/hierarchy.h"
 #include "schedule/mapping.h"
@@ -14,6 +15,9 @@ namespace plumbline::cli {
 /// What read_mapping() reads back as `mapping`.
 [[nodiscard]] std::string mapping_file_text(const schedule::Mapping& mapping, const lower::Einsum& einsum,
                                             const schedule::Hierarchy& hierarchy);
+
+/// Faults of a whole mapping, at the place where `document` states it.
+[[nodiscard]] Diagnostics at_the_mapping(Diagnostics faults, const ingest::Value& document);
 
 /// The order in which the mapping of `path` on `accelerator` adds the products of an m x k by k x n matrix product.
 /// Errors: those of reading both files, what is wrong with the mapping, and those of execute::reduction_order.
