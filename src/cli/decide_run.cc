@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/version.h"
+#include "core/printable.h"
 #include "report/pack.h"
 
 namespace plumbline::cli {
@@ -37,8 +38,9 @@ Result<MadeDecision> run_decision(const DecideRequest& request) {
   report::Manifest manifest;
   manifest.version = kVersion;
   manifest.instruction_set = instruction_set();
-  manifest.reproduce.command = fmt::format("plumbline decide {} {}{}", request.baseline, request.candidate,
-                                           request.pairs > 0 ? fmt::format(" --pairs {}", request.pairs) : "");
+  manifest.reproduce.command =
+      fmt::format("plumbline decide {} {}{}", shell_word(request.baseline), shell_word(request.candidate),
+                  request.pairs > 0 ? fmt::format(" --pairs {}", request.pairs) : "");
   manifest.reproduce.seed = out.decision.seed;
   manifest.reproduce.inputs = library.inputs();
   out.files = report::pack_files(out.study, out.decision, manifest, request.threads);

@@ -30,4 +30,8 @@ struct Unshown {
 /// `text` with every character that may not be shown as <U+001B> or <byte 9B>.
 [[nodiscard]] std::string printable(std::string_view text);
 
+/// `text` as one word of a POSIX shell (IEEE 1003.1, section 2.2.2): in single quotes where it holds more than letters,
+/// digits and _@%+=:,./-
+[[nodiscard]] std::string shell_word(std::string_view text);
+
 }  // namespace plumbline

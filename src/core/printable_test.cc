@@ -55,5 +55,12 @@ TEST(Printable, DiagnosticsShowNothingATerminalObeys) {
   EXPECT_FALSE(find_unshown(shown)) << shown;
 }
 
+TEST(ShellWord, IsOneWordThatAShellReadsAsItWas) {
+  EXPECT_EQ(shell_word("../catalog/a-b_1.yaml"), "../catalog/a-b_1.yaml");
+  EXPECT_EQ(shell_word("a b"), "'a b'");
+  EXPECT_EQ(shell_word("it's; rm $x"), "'it'\\''s; rm $x'");
+  EXPECT_EQ(shell_word(""), "''");
+}
+
 }  // namespace
 }  // namespace plumbline

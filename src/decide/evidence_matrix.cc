@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/printable.h"
+
 namespace plumbline::decide {
 namespace {
 
@@ -83,7 +85,8 @@ EvidenceRow counters_row(const EvidenceTable& t) {
         t.coalitions.size());
   }
   row.does_not_prove = "that the rollout is safe";
-  row.next_action = fmt::format("plumbline decide {} {} --pairs 24", t.baseline_path, t.candidate_path);
+  row.next_action =
+      fmt::format("plumbline decide {} {} --pairs 24", shell_word(t.baseline_path), shell_word(t.candidate_path));
   return row;
 }
 
@@ -112,8 +115,8 @@ EvidenceRow pack_row(const EvidenceTable& t) {
                             t.baseline.hash.substr(0, 12), t.candidate.hash.substr(0, 12), t.changes.size());
   }
   row.does_not_prove = "stability in the long tail";
-  row.next_action =
-      fmt::format("plumbline decide {} {} --pairs 60 -o out/more-pairs", t.baseline_path, t.candidate_path);
+  row.next_action = fmt::format("plumbline decide {} {} --pairs 60 -o out/more-pairs", shell_word(t.baseline_path),
+                                shell_word(t.candidate_path));
   return row;
 }
 

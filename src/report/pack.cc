@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "core/parallel.h"
+#include "core/printable.h"
 #include "core/sha256.h"
 #include "report/artefacts.h"
 #include "report/html.h"
@@ -131,7 +132,7 @@ std::vector<decide::CommandRun> pack_commands(const std::string& baseline_path, 
                                                                   {"candidate", candidate_path}};
   for (const auto& [arm, path] : arms) {
     for (const auto& file : kArmFiles) {
-      std::string command = fmt::format("plumbline {} {} --format json", file.verb, path);
+      std::string command = fmt::format("plumbline {} {} --format json", file.verb, shell_word(path));
       if (file.replicated && pairs > 0) command += fmt::format(" --pairs {}", pairs);
       out.push_back({std::move(command), fmt::format("{}.{}", arm, file.suffix)});
     }

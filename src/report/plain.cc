@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/printable.h"
 #include "report/words.h"
 #include "validate/metrics.h"
 
@@ -134,8 +135,8 @@ std::vector<std::string> next_steps(const decide::EvidenceTable& table, const de
       needed = std::max(needed, row.paired.pairs_needed);
   }
   if (needed > 0)
-    out.push_back(fmt::format("decide the open slices: plumbline decide {} {} --pairs {}", table.baseline_path,
-                              table.candidate_path, needed));
+    out.push_back(fmt::format("decide the open slices: plumbline decide {} {} --pairs {}",
+                              shell_word(table.baseline_path), shell_word(table.candidate_path), needed));
   const bool yes = d.verdict == decide::Verdict::release || d.verdict == decide::Verdict::release_with_guardrails;
   if (yes && !d.rollout_guardrails.empty()) {
     const auto& guardrail = d.rollout_guardrails.front();
@@ -143,12 +144,12 @@ std::vector<std::string> next_steps(const decide::EvidenceTable& table, const de
                               guardrail.threshold, guardrail.window, d.rollout_guardrails.size()));
   }
   if (pack.empty()) {
-    out.push_back(fmt::format("keep the evidence: plumbline decide {} {} -o out/pack", table.baseline_path,
-                              table.candidate_path));
+    out.push_back(fmt::format("keep the evidence: plumbline decide {} {} -o out/pack", shell_word(table.baseline_path),
+                              shell_word(table.candidate_path)));
   } else {
-    out.push_back(fmt::format("see it down to the loop nest: plumbline why {} {}", pack,
+    out.push_back(fmt::format("see it down to the loop nest: plumbline why {} {}", shell_word(pack),
                               d.symptom.harmful && d.symptom_paired ? "symptom" : "verdict"));
-    out.push_back(fmt::format("check this pack: plumbline reproduce {}", pack));
+    out.push_back(fmt::format("check this pack: plumbline reproduce {}", shell_word(pack)));
   }
   return out;
 }
