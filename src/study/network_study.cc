@@ -12,7 +12,6 @@
 namespace plumbline::study {
 namespace {
 
-using schedule::Loop;
 using schedule::LoopKind;
 using schedule::Mapping;
 

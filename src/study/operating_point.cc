@@ -65,7 +65,8 @@ Replication sum_up(const Prepared& prepared, const serve::ArrivalTrace& trace, c
     const auto& bytes = moved[static_cast<std::size_t>(batch.entry)];
     std::int64_t longest = 0;
     for (std::int32_t i = 0; i < batch.size; ++i) {
-      const auto request = static_cast<std::size_t>(run.members[static_cast<std::size_t>(batch.first_member + i)]);
+      const auto request = static_cast<std::size_t>(
+          run.members[static_cast<std::size_t>(batch.first_member) + static_cast<std::size_t>(i)]);
       longest = std::max(longest, scenario.traffic.profiles[trace.arrivals[request].profile].sequence);
     }
     if (entry.sequence == 0) longest = 0;

@@ -146,7 +146,7 @@ Result<StaleMappings> find_stale_mappings(Engine& engine, const Prepared& prepar
     if (const auto mapped = with_mappings_of(compiled, bucket_of(grid, formed.model, b, s))) {
       PL_TRY(row.stale, price_alone(grid, prepared, formed.model, *mapped));
     }
-    out.rows.push_back(std::move(row));
+    out.rows.push_back(row);
   }
   return out;
 }
