@@ -123,12 +123,33 @@ void check_changes(const std::vector<Change>& changes, Diagnostics& errors) {
   }
 }
 
+// Models of a pack's document are named from where its baseline lay (the manifest says where); here from the pack.
+Status locate_models(const std::filesystem::path& pack, Value& document, Library& library) {
+  Value* models = document.find("models");
+  if (models == nullptr || models->kind != ValueKind::list) return Done{};
+  for (auto& model : models->items) {
+    Value* onnx = model.find("onnx");
+    if (onnx == nullptr || std::filesystem::path(onnx->text).is_absolute()) continue;
+    PL_TRY(const Value manifest, library.read_document((pack / "manifest.json").lexically_normal().string()));
+    const Value* from = manifest.at_path("baseline.path");
+    if (from == nullptr || from->kind != ValueKind::scalar) {
+      return make_error("unknown-document", manifest.span, "the manifest does not say where the baseline lay");
+    }
+    const std::filesystem::path origin(from->text);
+    const auto folder = std::filesystem::is_directory(origin) ? origin : origin.parent_path();
+    const auto file = std::filesystem::absolute(folder / onnx->text).lexically_normal();
+    onnx->text = file.lexically_relative(std::filesystem::absolute(pack).lexically_normal()).string();
+  }
+  return Done{};
+}
+
 // A stored pack stands for the resolved document it was made from.
 Result<Value> read_side(const std::string& path, Library& library) {
-  if (std::filesystem::is_directory(path)) {
-    return library.read_document((std::filesystem::path(path) / "baseline.resolved.yaml").lexically_normal().string());
-  }
-  return library.read_document(path);
+  if (!std::filesystem::is_directory(path)) return library.read_document(path);
+  const std::filesystem::path pack = std::filesystem::path(path) / "";
+  PL_TRY(Value document, library.read_document((pack / "baseline.resolved.yaml").lexically_normal().string()));
+  PL_TRY_STATUS(locate_models(pack, document, library));
+  return document;
 }
 
 // A name patched by a map keeps its entry as the base: accelerator: ws-256 with {levels: …} is ws-256 with that
