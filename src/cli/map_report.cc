@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace plumbline::cli {
@@ -134,12 +135,27 @@ Json certificate_json(const MapReport& r) {
   return json;
 }
 
-/// Values of the objectives in order.
-std::string values_text(const MapReport& r, double one, const std::vector<double>& all) {
-  if (r.one_objective) return fmt::format("{:.9g}", one);
+/// What the figures of an objective are counted in.
+const char* objective_unit(const std::string& objective) {
+  static const std::map<std::string, const char*> kUnits = {{"energy-delay product", "fJ cycles"},
+                                                            {"energy", "fJ"},
+                                                            {"latency", "cycles"},
+                                                            {"off-array weight bits", "bits"}};
+  return kUnits.at(objective);
+}
+
+/// A line per objective, in order of importance; what only breaks the ties of a single one is not spoken of.
+std::string proof_lines(const MapReport& r) {
+  const Certificate& c = r.result.certificate;
+  const std::size_t shown = r.one_objective ? 1 : c.objectives.size();
   std::string text;
-  for (const double each : all) text += fmt::format("{}{:.9g}", text.empty() ? "" : ", then ", each);
-  return text;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const double best = r.one_objective ? c.best : c.bests[i];
+    const double bound = r.one_objective ? c.lower_bound : c.lower_bounds[i];
+    text += fmt::format("{}{} {:.9g} {}, lower bound {:.9g}", i == 0 ? "proof   " : "\n        then ", c.objectives[i],
+                        best, objective_unit(c.objectives[i]), bound);
+  }
+  return text + fmt::format(", gap {:.4g} %\n", 100 * c.gap);
 }
 
 }  // namespace
@@ -160,8 +176,7 @@ std::string map_text(const MapReport& r) {
                   r.result.energy / kFemtojoulesPerPicojoule / static_cast<double>(counts.macs));
   if (!r.searched) return text;
   const Certificate& c = r.result.certificate;
-  text += fmt::format("proof   {} {}, lower bound {}, gap {:.4g} %\n", c.objective, values_text(r, c.best, c.bests),
-                      values_text(r, c.lower_bound, c.lower_bounds), 100 * c.gap);
+  text += proof_lines(r);
   text += fmt::format("        covers {}; on {}\n", c.covered, c.certified_on);
   text += fmt::format("        {} parts of the space bounded, {} looked into, {} mappings counted\n", grouped(c.nodes),
                       grouped(c.opened), grouped(c.evaluated));

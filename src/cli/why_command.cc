@@ -24,7 +24,11 @@ int why_command(const Arguments& arguments, std::ostream& out, std::ostream& err
   if (const auto code = parse_arguments(app, arguments, out, err)) return *code;
   const std::string path = pack + "/why.json";
   auto text = ingest::read_file(path, kMaxWhyBytes);
-  if (!text.ok()) return report_errors(text.errors(), err);
+  if (!text.ok()) {
+    Diagnostics errors = text.errors();
+    errors.back().help = "a pack is a folder that plumbline decide … -o FOLDER wrote";
+    return report_errors(errors, err);
+  }
   const auto findings = report::read_why(std::make_shared<const Source>(Source{path, std::move(text).value()}));
   if (!findings.ok()) return report_errors(findings.errors(), err);
   std::vector<std::string> ids;

@@ -1,6 +1,7 @@
 #include "report/stage_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -26,6 +27,25 @@ std::string shape_text(std::int64_t batch, std::int64_t sequence) {
   return sequence > 0 ? fmt::format("{} x {}", batch, sequence) : fmt::format("{}", batch);
 }
 
+// What was and was not chosen, with reasons; a reason that stands several times (once for every reader of a value) is
+// said once.
+std::string alternatives_text(const lower::Kernel& kernel) {
+  std::vector<std::pair<std::string, int>> lines;
+  for (const auto& other : kernel.alternatives) {
+    std::string line = fmt::format("{} {}: {}", other.chosen ? "+" : "-", other.name, other.reason);
+    const auto same = std::find_if(lines.begin(), lines.end(), [&](const auto& row) { return row.first == line; });
+    if (same == lines.end()) {
+      lines.emplace_back(std::move(line), 1);
+    } else {
+      ++same->second;
+    }
+  }
+  std::string out;
+  for (const auto& [line, times] : lines)
+    out += fmt::format("  {:<34}   {}{}\n", "", line, times > 1 ? fmt::format(" ({} times)", times) : "");
+  return out;
+}
+
 // The largest compiled shape of a model: what the verbs show in detail.
 const schedule::Bucket& largest(const schedule::ModelSchedules& model) { return model.buckets.back(); }
 
@@ -37,6 +57,57 @@ std::string pre_flight_text(const decide::PreFlight& f) {
       "the peak, largest batch {:.2f} ms\n",
       f.capacity_per_s, 100 * f.utilization, 100 * f.peak_utilization, f.largest_batch_seconds * 1e3);
 }
+
+namespace {
+
+std::string compile_text(const ingest::Scenario& s) {
+  const auto& c = s.compile;
+  std::string out = fmt::format("compiled for batches of {}", fmt::join(c.shapes.batch, ", "));
+  if (!c.shapes.sequence.empty()) out += fmt::format(" and sequences of {}", fmt::join(c.shapes.sequence, ", "));
+  out += fmt::format("\n  dataflow {}", c.dataflow);
+  for (const auto& [layer, dataflow] : c.dataflow_by_class) out += fmt::format(", {} for {}", dataflow, layer);
+  out += "; objective " + c.objective;
+  for (const auto& then : c.objective_then) out += ", then " + then;
+  out += fmt::format("; {} search; {} constraint row{}\n", c.search, c.constraints.size(),
+                     c.constraints.size() == 1 ? "" : "s");
+  std::vector<std::string> fusion;
+  for (const auto& [on, name] : {std::pair{c.fuse_epilogue, "epilogue"}, std::pair{c.fuse_attention, "attention"},
+                                 std::pair{c.fuse_in_place, "in_place"}, std::pair{c.fuse_chains, "chains"}}) {
+    if (on) fusion.emplace_back(name);
+  }
+  return out + fmt::format("  fusion {}; residency {}\n",
+                           fusion.empty() ? "off" : fmt::format("{}", fmt::join(fusion, ", ")), c.residency);
+}
+
+std::string traffic_text(const ingest::Scenario& s) {
+  const auto& a = s.traffic.arrivals;
+  std::string out;
+  if (a.kind == ingest::ArrivalKind::burst) {
+    out = fmt::format("arrivals: {:g} /s, and {:g} /s in the last {} of every {}", a.rate, a.peak,
+                      figure(a.length.raw(), "s"), figure(a.every.raw(), "s"));
+  } else {
+    out = fmt::format("arrivals: {} {:g} /s", a.kind == ingest::ArrivalKind::poisson ? "poisson" : "constant", a.rate);
+  }
+  return out + fmt::format(", for {}\ntraffic source: {}\n", figure(s.traffic.duration.raw(), "s"),
+                           s.traffic.source.empty() ? "none stated, so it counts as synthetic" : s.traffic.source);
+}
+
+std::string service_text(const ingest::Scenario& s) {
+  const auto seconds = [](Nanoseconds ns) { return figure(static_cast<double>(ns.raw()) * 1e-9, "s"); };
+  std::string out = fmt::format(
+      "serving: batches of at most {} that wait {}, {}, a queue of {}\n", s.serving.batch_max, seconds(s.serving.wait),
+      s.serving.group == ingest::Grouping::mixed ? "mixed lengths" : "one compiled length each", s.serving.queue);
+  std::vector<std::string> limits;
+  if (s.targets.p95) limits.push_back("p95 " + seconds(*s.targets.p95));
+  if (s.targets.p99) limits.push_back("p99 " + seconds(*s.targets.p99));
+  if (s.targets.loss) limits.push_back("loss " + figure(*s.targets.loss, "ratio"));
+  if (s.targets.quality_identical) limits.emplace_back("every output bit as in the baseline");
+  return out + fmt::format("limits: {}\nmetric: {}; gate {}: {} pairs\n",
+                           limits.empty() ? "none" : fmt::format("{}", fmt::join(limits, ", ")), s.metric.name,
+                           s.gate.name, s.gate.pairs);
+}
+
+}  // namespace
 
 std::string ingest_text(const ingest::Scenario& s) {
   std::string out = fmt::format("scenario {}\n", s.name);
@@ -50,17 +121,20 @@ std::string ingest_text(const ingest::Scenario& s) {
                      a.array().fanout_x, a.nominal.frequency.raw() * 1e-9, a.energy_table);
   for (const auto& level : a.levels) {
     out += fmt::format("  {:<12} {:>12}{}{}\n", level.name,
-                       level.capacity ? bytes_text(static_cast<double>(level.capacity->raw())) : "unbounded",
+                       level.capacity ? bytes_text(static_cast<double>(level.capacity->raw()))
+                       : level.array  ? ""
+                                      : "unbounded",
                        level.off_chip ? "  off chip" : "", level.array ? "  array" : "");
   }
   out += fmt::format("precision {}: {} x {} into {}, stored as {}{}\n", s.precision.name, s.precision.inputs,
                      s.precision.weights, s.precision.accumulate, s.precision.outputs,
                      s.precision.exact ? ", exact sums" : "");
-  for (const auto& profile : s.traffic.profiles)
-    out += fmt::format("profile {}: {:.0f} % of requests\n", profile.name, 100 * profile.share);
-  out += fmt::format("traffic source: {}\n",
-                     s.traffic.source.empty() ? "none stated, so it counts as synthetic" : s.traffic.source);
-  return out;
+  out += compile_text(s);
+  for (const auto& profile : s.traffic.profiles) {
+    out += fmt::format("profile {}: {:.0f} % of requests{}\n", profile.name, 100 * profile.share,
+                       profile.sequence > 0 ? fmt::format(", {} tokens", profile.sequence) : "");
+  }
+  return out + traffic_text(s) + service_text(s);
 }
 
 std::string lower_text(const study::Prepared& prepared) {
@@ -75,8 +149,7 @@ std::string lower_text(const study::Prepared& prepared) {
       out += fmt::format("  {:<34} {:<18} {:>4} {:>9.3f} {:>10.3e}  {}\n", kernel.name, kernel.layer_class,
                          kernel.repeats, static_cast<double>(kernel.macs()) * 1e-9,
                          static_cast<double>(kernel.vector_operations()), dims_text(kernel));
-      for (const auto& other : kernel.alternatives)
-        out += fmt::format("  {:<34}   {} {}: {}\n", "", other.chosen ? "+" : "-", other.name, other.reason);
+      out += alternatives_text(kernel);
     }
   }
   return out;
@@ -113,7 +186,14 @@ std::string schedule_text(const study::Prepared& prepared) {
 std::string execute_text(const study::Prepared& prepared) {
   const auto& costs = *prepared.costs;
   std::string out = fmt::format("cost of every compiled shape at {:.4g} GHz\n", costs.clock.frequency.raw() * 1e-9);
-  out += fmt::format("{:>12} {:>11} {:>10} {:>8} {:>14} {:>14} {:>10}\n", "shape", "cycles", "time", "useful",
+  const auto& models = prepared.scenario->models;
+  const auto name = [&](const execute::BatchCost& entry) {
+    const std::string shape = shape_text(entry.batch, entry.sequence);
+    return models.size() > 1 ? models[entry.model].name + " " + shape : shape;
+  };
+  std::size_t width = 12;
+  for (const auto& entry : costs.entries) width = std::max(width, name(entry).size());
+  out += fmt::format("{:>{}} {:>11} {:>10} {:>8} {:>14} {:>14} {:>10}\n", "shape", width, "cycles", "time", "useful",
                      "off-array w.", "off-chip w.", "energy");
   for (const auto& entry : costs.entries) {
     execute::Movement moved;
@@ -122,14 +202,14 @@ std::string execute_text(const study::Prepared& prepared) {
       moved.off_chip_weight += layer.movement.off_chip_weight;
     }
     out += fmt::format(
-        "{:>12} {:>11} {:>10} {:>6.1f} % {:>14} {:>14} {:>10}\n", shape_text(entry.batch, entry.sequence), entry.cycles,
+        "{:>{}} {:>11} {:>10} {:>6.1f} % {:>14} {:>14} {:>10}\n", name(entry), width, entry.cycles,
         figure(static_cast<double>(entry.duration.raw()) * 1e-9, "s"),
         entry.cycles > 0 ? 100.0 * static_cast<double>(entry.classes[0]) / static_cast<double>(entry.cycles) : 0.0,
         bytes_text(static_cast<double>(moved.off_array_weight)), bytes_text(static_cast<double>(moved.off_chip_weight)),
         figure(static_cast<double>(entry.femtojoules) * 1e-15, "J"));
   }
   const auto& last = costs.entries.back();
-  out += fmt::format("\ncycles of {} by class\n", shape_text(last.batch, last.sequence));
+  out += fmt::format("\ncycles of {} by class\n", name(last));
   for (std::size_t c = 0; c < execute::kCycleClasses; ++c) {
     if (last.classes[c] == 0) continue;
     out += fmt::format("  {:<16} {:>11} {:>5.1f} %\n", execute::kCycleClassNames[c], last.classes[c],

@@ -24,8 +24,12 @@ WhyStep input_step(const ingest::Change& change) {
   return {"input", fmt::format("'{}' sets {}", change.id, ingest::flow_text(change.patch)), change.span.where()};
 }
 
-std::string shape_name(const execute::BatchCost& entry) {
-  return entry.sequence > 0 ? fmt::format("{} x {}", entry.batch, entry.sequence) : fmt::format("{}", entry.batch);
+// "16 x 512"; with the model before it where a scenario has several, since each has its own batches of that shape.
+std::string shape_name(const DecisionStudy& study, const execute::BatchCost& entry) {
+  const auto& models = study.table.candidate.scenario->models;
+  const std::string shape =
+      entry.sequence > 0 ? fmt::format("{} x {}", entry.batch, entry.sequence) : fmt::format("{}", entry.batch);
+  return models.size() > 1 ? models[entry.model].name + " " + shape : shape;
 }
 
 // Batches of each compiled shape, over all seeds.
@@ -115,7 +119,7 @@ void add_shape_steps(const DecisionStudy& study, std::vector<WhyStep>& steps) {
     if (nb == 0 && na == 0) continue;
     steps.push_back({"batch shape",
                      fmt::format("{:>9}: {:8.2f} MB of weights a batch, {:8.2f} MB before; {} batches, {} before",
-                                 shape_name(after.entries[e]), static_cast<double>(a) * 1e-6,
+                                 shape_name(study, after.entries[e]), static_cast<double>(a) * 1e-6,
                                  static_cast<double>(b) * 1e-6, na, nb),
                      ""});
   }
@@ -125,8 +129,8 @@ void add_shape_steps(const DecisionStudy& study, std::vector<WhyStep>& steps) {
     return;
   }
   steps.push_back({"layer class",
-                   fmt::format("{} in {} batches moves most of it", after.layer_classes[worst_layer],
-                               shape_name(after.entries[worst])),
+                   fmt::format("{} in {} batches changes its weight movement most", after.layer_classes[worst_layer],
+                               shape_name(study, after.entries[worst])),
                    ""});
   add_kernel_steps(before.entries[worst], after.entries[worst], after.layer_classes[worst_layer], steps);
 }
@@ -138,8 +142,9 @@ void add_layer_steps(const decide::Decision& decision, const decide::SliceId& sl
       continue;
     if (row.paired.baseline == 0 && row.paired.candidate == 0) continue;
     steps.push_back({"layer class",
-                     fmt::format("{:<18} {:10.3f} MB, {:10.3f} before ({:+.1f} %)", row.id.layer_class,
-                                 row.paired.candidate * 1e-6, row.paired.baseline * 1e-6, row.paired.change_percent),
+                     fmt::format("{:<18} {:>10}, {:>10} before ({:+.1f} %)", row.id.layer_class,
+                                 figure(row.paired.candidate, metric_unit(row.metric)),
+                                 figure(row.paired.baseline, metric_unit(row.metric)), row.paired.change_percent),
                      ""});
   }
 }
@@ -149,8 +154,9 @@ WhyFinding slice_finding(const DecisionStudy& study, const decide::Decision& dec
   WhyFinding out;
   out.id = std::move(id);
   const auto& p = row.paired;
-  out.what = fmt::format("{} in {}: {:.6g} -> {:.6g} {} ({:+.1f} %), {}", row.metric, row.id.name(), p.baseline,
-                         p.candidate, decision.unit, p.change_percent, decide::slice_verdict_name(row.verdict));
+  out.what = fmt::format("{} in {}: {} -> {} ({:+.1f} %), {}", row.metric, row.id.name(),
+                         figure(p.baseline, metric_unit(row.metric)), figure(p.candidate, metric_unit(row.metric)),
+                         p.change_percent, decide::slice_verdict_name(row.verdict));
   out.steps.push_back(
       {"slice",
        fmt::format("mean of {} paired replications, 95 % interval {:+.2f} to {:+.2f} %, p {:.3g}, {} requests", p.n,
@@ -166,9 +172,9 @@ WhyFinding slice_finding(const DecisionStudy& study, const decide::Decision& dec
 WhyFinding symptom_finding(const DecisionStudy& study, const decide::Decision& decision, const decide::Paired& p) {
   WhyFinding out;
   out.id = "symptom";
-  out.what = fmt::format("{} in {}: {:.6g} -> {:.6g} {} ({:+.1f} %), harmful", decision.symptom.metric,
-                         decision.symptom.slice.name(), p.baseline, p.candidate, metric_unit(decision.symptom.metric),
-                         p.change_percent);
+  out.what = fmt::format("{} in {}: {} -> {} ({:+.1f} %), harmful", decision.symptom.metric,
+                         decision.symptom.slice.name(), figure(p.baseline, metric_unit(decision.symptom.metric)),
+                         figure(p.candidate, metric_unit(decision.symptom.metric)), p.change_percent);
   out.steps.push_back({"slice",
                        fmt::format("mean of {} paired replications, 95 % interval {:+.2f} to {:+.2f} %, p {:.3g}", p.n,
                                    p.ci_low, p.ci_high, p.p),
@@ -222,20 +228,25 @@ std::vector<WhyFinding> why_findings(const DecisionStudy& study, const decide::D
   const bool in_a_slice = std::any_of(decision.slices.begin(), decision.slices.end(), shows_symptom);
   if (decision.symptom.harmful && !in_a_slice && decision.symptom_paired)
     out.push_back(symptom_finding(study, decision, *decision.symptom_paired));
+  const bool several = study.table.candidate.scenario->models.size() > 1;
   for (const auto& row : decision.slices) {
     if (!row.id.gated || !row.paired.valid) continue;
     if (decision.symptom.harmful && shows_symptom(row)) out.push_back(slice_finding(study, decision, row, "symptom"));
-    out.push_back(slice_finding(study, decision, row, fmt::format("slice:{}/{}", row.id.load, row.id.profile)));
+    const std::string family = several ? row.id.family + "/" : "";
+    out.push_back(
+        slice_finding(study, decision, row, fmt::format("slice:{}{}/{}", family, row.id.load, row.id.profile)));
   }
   for (std::size_t i = 0; i < decision.sla_candidate.size() && i < decision.sla_baseline.size(); ++i) {
     const auto& after = decision.sla_candidate[i];
     const auto& before = decision.sla_baseline[i];
-    WhyFinding limit{"limit:" + after.name,
-                     fmt::format("{} {:.6g} {} (upper bound {:.6g}) against the limit {:.6g}", after.name, after.value,
-                                 after.unit, after.upper, after.limit),
-                     {}};
+    WhyFinding limit{
+        "limit:" + after.name,
+        fmt::format("{} {} (upper bound {}) against the limit {}", after.name, figure(after.value, after.unit),
+                    figure(after.upper, after.unit), figure(after.limit, after.unit)),
+        {}};
     limit.steps.push_back(
-        {"before", fmt::format("{:.6g} {} (upper bound {:.6g})", before.value, before.unit, before.upper), ""});
+        {"before",
+         fmt::format("{} (upper bound {})", figure(before.value, before.unit), figure(before.upper, before.unit)), ""});
     limit.steps.push_back(
         {"service",
          fmt::format("the largest batch takes {:.3f} ms, the queue is served at {:.0f} requests/s at most",

@@ -16,7 +16,8 @@ struct WhyStep {
 };
 
 struct WhyFinding {
-  std::string id;    ///< "symptom", "slice:burst/512", "limit:p95", "change:new-tiles", "fix", "quality"
+  std::string id;    ///< "symptom", "slice:burst/512" ("slice:encoder:bert/burst/512" of several models), "limit:p95",
+                     ///< "change:new-tiles", "fix", "quality"
   std::string what;  ///< one sentence
   std::vector<WhyStep> steps;
 };
