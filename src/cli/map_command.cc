@@ -78,14 +78,18 @@ Result<std::vector<Objective>> read_objectives(const std::string& text, bool& al
 
 void declare(CLI::App& app, MapOptions& o) {
   app.add_option("--accelerator", o.accelerator, "catalogue name, or path of an accelerator file")->required();
-  app.add_option("--kernel", o.kernel,
-                 "\"gemm M=512 N=768 K=768 in=int8 acc=int32\", \"conv K=64 C=64 P=56 Q=56 R=3 S=3\", \"depthwise …\"")
+  app.add_option(
+         "--kernel", o.kernel,
+         "\"gemm M=512 N=768 K=768 in=int8 acc=int32 out=int8\", \"conv K=64 C=64 P=56 Q=56 R=3 S=3 stride=2\" or "
+         "\"depthwise C=64 P=56 Q=56 R=3 S=3\"; in is int8, acc int32 and out as in unless said")
       ->required();
   app.add_option("--mapping", o.mapping, "count the mapping of this file instead of searching one");
   app.add_option("--save", o.save, "write the mapping to this file, for --mapping here and in matmul");
-  app.add_option("--constraints", o.constraints, "search under the rows of this file");
+  app.add_option("--constraints", o.constraints,
+                 "search under the rows of this file, which are those of compile.constraints");
   app.add_option("--objective", o.objective,
-                 "energy, latency, edp or off_array_weight_bytes, or several in order of importance: latency,energy");
+                 "energy, latency, edp (unless said) or off_array_weight_bytes, or several in order of importance: "
+                 "latency,energy");
   app.add_flag("--imperfect", o.imperfect, "factors need not divide the dimensions");
   app.add_option("--budget", o.budget, "mappings counted at most; beyond it the gap is stated as it stands");
   app.add_option("--work", o.work, "costs and pairs of factors looked at, at most; the default is some seconds");

@@ -49,7 +49,7 @@ struct MatmulCommandOptions {
   std::string join = "sequential";
   std::string mapping;
   std::string accelerator;
-  std::string into = "binary32";
+  std::string into;  ///< binary32 unless said
   std::string observe = "auto";
   std::string output;
   std::string output_saturation;
@@ -66,11 +66,13 @@ void declare(CLI::App& app, MatmulCommandOptions& o) {
   app.add_option("a", o.a, "m x k: a .npy file, or normal:MxK, uniform:MxK, outliers:MxK, ramp:MxK")->required();
   app.add_option("b", o.b, "k x n, likewise")->required();
   app.add_option("--c", o.c, "m x n: what the sums start from; zero without it");
-  app.add_option("--input", o.input,
-                 "format of both operands, or an integer range (int8_symmetric, …) for exact integers");
+  app.add_option(
+      "--input", o.input,
+      "format of both operands, fp16 unless said, or an integer range (int8_symmetric, …) for exact integers");
   app.add_option("--a-format", o.a_format, "format of a, where it differs");
   app.add_option("--b-format", o.b_format, "format of b, where it differs");
-  app.add_option("--input-rounding", o.input_rounding, "how operands are rounded to it: rne, rtz, ru, rd, rna");
+  app.add_option("--input-rounding", o.input_rounding,
+                 "how operands are rounded to it: rne (unless said), rtz, ru, rd, rna");
   app.add_option("--saturation", o.saturation, "on or off: operands beyond their format; must be said if there are any")
       ->check(on_off);
   app.add_option(
@@ -80,8 +82,8 @@ void declare(CLI::App& app, MatmulCommandOptions& o) {
   app.add_option("--reduction", o.reduction,
                  "an accumulation of your own: sequential-fused, sequential-rounded, pairwise or tensor-core");
   app.add_option("--accumulator", o.accumulator, "its format; with --accumulate, instead of the named one's");
-  app.add_option("--rounding", o.rounding, "its rounding: rne, rtz, ru, rd, rna or sr");
-  app.add_option("--accumulator-saturation", o.accumulator_saturation, "on or off")->check(on_off);
+  app.add_option("--rounding", o.rounding, "its rounding: rne (unless said), rtz, ru, rd, rna or sr");
+  app.add_option("--accumulator-saturation", o.accumulator_saturation, "on, or off (unless said)")->check(on_off);
   app.add_option("--random-bits", o.random_bits, "random bits of sr")->check(CLI::Range(1, 28));
   app.add_option("--block", o.block, "products per block of a tensor core");
   app.add_option("--fraction-bits", o.fraction_bits, "fraction bits its terms keep");
@@ -90,19 +92,22 @@ void declare(CLI::App& app, MatmulCommandOptions& o) {
   app.add_option("--every", o.every, "partial sums of so many products, joined in another register")
       ->check(CLI::PositiveNumber);
   app.add_option("--splits", o.splits, "or pieces that begin at these positions of k (split-K)")->delimiter(',');
-  app.add_option("--join", o.join, "how partial sums are joined")->check(CLI::IsMember({"sequential", "pairwise"}));
-  app.add_option("--into", o.into, "format of the register that joins them");
+  app.add_option("--join", o.join, "how partial sums are joined: sequential unless said")
+      ->check(CLI::IsMember({"sequential", "pairwise"}));
+  app.add_option(
+      "--into", o.into,
+      "format of the register that joins them, fp32 unless said; with --mapping it is the accumulator's own");
   app.add_option("--mapping", o.mapping,
                  "the order a mapping adds the products in: its file, as plumbline map --save writes it");
   app.add_option("--accelerator", o.accelerator, "whose levels the mapping names: catalogue name, or path of a file");
-  app.add_option("--observe", o.observe, "accumulations counted: auto, off, or every so many (1: all)");
+  app.add_option("--observe", o.observe, "accumulations counted: auto (unless said), off, or every so many (1: all)");
   app.add_option("--output", o.output, "format the results are converted to");
   app.add_option("--output-saturation", o.output_saturation, "on or off; must be said with --output")->check(on_off);
   app.add_option("--values", o.values_file, "write the results to this .npy file");
   app.add_option("--codes", o.codes_file, "write the results' codes to this .npy file");
   app.add_option("--formats", o.formats_file, "YAML file with more formats");
   app.add_option("--seed", o.seed, "of generated operands and of stochastic rounding");
-  app.add_option("--threads", o.threads, "threads; 0: as many as the machine has");
+  app.add_option("--threads", o.threads, "threads, 1 unless said; 0: as many as the machine has");
   app.add_option("--format", o.format, "text or json")->check(CLI::IsMember({"text", "json"}));
 }
 
@@ -303,7 +308,7 @@ class AccumulationReader {
     blocking.every = o_.every;
     blocking.splits = o_.splits;
     blocking.join = o_.join == "pairwise" ? Join::pairwise : Join::sequential;
-    PL_TRY(blocking.into.format, find_format_in(more_, o_.into));
+    PL_TRY(blocking.into.format, find_format_in(more_, o_.into.empty() ? "binary32" : o_.into));
     accumulation.blockings.push_back(std::move(blocking));
     return Done{};
   }
@@ -366,6 +371,10 @@ Status take_order(const MatmulCommandOptions& o, const Loaded& loaded, std::vect
     return make_error("usage", {},
                       o.mapping.empty() ? "--accelerator without --mapping" : "--mapping without --accelerator",
                       "a mapping names the levels of an accelerator");
+  }
+  if (!o.into.empty() && o.every == 0 && o.splits.empty()) {
+    return make_error("usage", {}, "--into without --every or --splits",
+                      "it is the format in which pieces are joined; those of a mapping join in the accumulator's own");
   }
   if (o.mapping.empty()) return Done{};
   PL_TRY(const execute::ReductionOrder order,

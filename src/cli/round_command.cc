@@ -57,15 +57,15 @@ void declare(CLI::App& app, RoundOptions& o) {
   app.add_option("--to", o.target,
                  "format name (e4m3fn, bfloat16, …), mx:ELEMENT, nvfp4, or an integer range (int8_symmetric, …)")
       ->required();
-  app.add_option("--rounding", o.rounding, "rne, rtz, ru, rd, rna or sr");
+  app.add_option("--rounding", o.rounding, "rne (unless said), rtz, ru, rd, rna or sr");
   app.add_option("--saturation", o.saturation, "on or off; must be said for floating-point formats")
       ->check(CLI::IsMember({"on", "off"}));
   app.add_option("--random-bits", o.random_bits, "random bits of sr")->check(CLI::Range(1, 31));
   app.add_option("--seed", o.seed, "of generated operands and of sr");
   app.add_option("--tensor", o.tensor, "tensor name that keys sr");
   app.add_option("--step", o.step, "step that keys sr");
-  app.add_option("--scale", o.scale_rule, "scale rule of mx: floor or rceil");
-  app.add_option("--share", o.sharing, "who shares an integer scale: tensor, channel or group")
+  app.add_option("--scale", o.scale_rule, "scale rule of mx: floor (unless said) or rceil");
+  app.add_option("--share", o.sharing, "who shares an integer scale: tensor (unless said), channel or group")
       ->check(CLI::IsMember({"tensor", "channel", "group"}));
   app.add_option("--group", o.group, "elements of a group, along the last dimension");
   app.add_flag("--affine", o.affine, "integer scales with zero points");
@@ -75,7 +75,7 @@ void declare(CLI::App& app, RoundOptions& o) {
   app.add_option("--formats", o.formats_file, "YAML file with more formats");
   app.add_option("--values", o.values_file, "write the rounded values to this .npy file");
   app.add_option("--codes", o.codes_file, "write the codes to this .npy file");
-  app.add_option("--threads", o.threads, "threads; 0: as many as the machine has");
+  app.add_option("--threads", o.threads, "threads, 1 unless said; 0: as many as the machine has");
   app.add_option("--format", o.output, "text or json")->check(CLI::IsMember({"text", "json"}));
 }
 

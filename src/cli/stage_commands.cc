@@ -36,8 +36,9 @@ int run_stage(const char* name, const char* description, const Arguments& argume
       ->required();
   app.add_option("--format", options.format, "text or json")->check(CLI::IsMember({"text", "json"}));
   app.add_option("--threads", options.threads, "threads; 0 = as many as the machine has");
-  app.add_option("--seed", options.seed, "seed of the replication that serve shows; 0 = the gate's first");
-  app.add_option("--pairs", options.pairs, "replications; 0 = as many as the gate asks")->check(CLI::Range(0, 60));
+  app.add_option("--seed", options.seed, "seed of the one replication that serve and run show; 0 = the gate's first");
+  app.add_option("--pairs", options.pairs, "replications that validate and run make; 0 = as many as the gate asks")
+      ->check(CLI::Range(0, 60));
   if (app.get_name() == "schedule")
     app.add_option("--explain", options.explain,
                    "kernel whose time is explained by level and link, and with its loops moved");

@@ -161,8 +161,10 @@ Result<numerics::Accumulation> in_order(numerics::Accumulation accumulation, con
   const bool one_by_one = accumulation.reduction == numerics::Reduction::sequential_fused ||
                           accumulation.reduction == numerics::Reduction::sequential_rounded;
   if (!one_by_one || !accumulation.blockings.empty()) {
-    return make_error("unsupported", Span{}, fmt::format("the order of a mapping for {}", accumulation.name),
-                      "it has an order of its own; a mapping orders fused or rounded sums of one register");
+    return make_error(
+        "unsupported", Span{}, fmt::format("the order of a mapping for {}", accumulation.name),
+        "trees, tensor cores and sums in pieces have an order of their own; a mapping orders fused or rounded "
+        "sums of one register");
   }
   if (!std::is_sorted(order.order.begin(), order.order.end())) accumulation.order = order.order;
   for (const auto* splits : {&order.pieces, &order.groups}) {

@@ -423,6 +423,10 @@ Result<Scenario> read_scenario(const Value& resolved, Library& library) {
   Diagnostics errors;
   Scenario out;
   out.resolved = resolved;
+  if (const Value* kind = resolved.find("kind"); kind != nullptr && resolved.find("models") == nullptr)
+    return make_error("unknown-document", kind->span,
+                      fmt::format("the file is of kind '{}', not a scenario", kind->text),
+                      "a scenario names such a file; docs/scenario.md lists its keys");
   MapReader map(resolved, "the scenario", errors);
   if (const Value* v = map.require("plumbline")) read_integer(*v, 1, 1, errors);
   if (const Value* v = map.require("name")) out.name = read_text(*v, errors).value_or("");

@@ -99,7 +99,11 @@ class Chooser {
     if (result.empty() || !holds(*result.front())) {
       return make_error("does-not-fit", request_.accelerator.levels.back().span,
                         fmt::format("the array of '{}' cannot hold what the dataflow '{}' keeps in it",
-                                    request_.accelerator.name, wanted));
+                                    request_.accelerator.name, wanted),
+                        result.empty()
+                            ? std::string("no dataflow keeps what this array holds")
+                            : fmt::format("'{}' keeps {} there: add it to the array's 'holds', or take another", wanted,
+                                          result.front()->stationary));
     }
     return result;
   }
