@@ -93,6 +93,19 @@ TEST(MapCommand, saves_what_it_can_count_again) {
   EXPECT_TRUE(unwritable.out.empty());
 }
 
+TEST(MapCommand, imperfect_windows_are_never_worse_than_perfect_ones) {
+  std::vector<std::string> words{"--accelerator", "ws-128", "--kernel", "depthwise C=32 P=56 Q=56 R=3 S=3",
+                                 "--format",      "json"};
+  const auto best = [&] {
+    const Outcome o = map(words);
+    EXPECT_EQ(o.code, kYes) << o.err;
+    return nlohmann::json::parse(o.out)["certificate"]["best"].get<double>();
+  };
+  const double perfect = best();
+  words.emplace_back("--imperfect");
+  EXPECT_LE(best(), perfect * (1 + 1e-9));
+}
+
 TEST(MapCommand, names_what_is_wrong_with_a_kernel) {
   EXPECT_NE(map({"--accelerator", "ws-128", "--kernel", "gem M=4 N=4 K=4"}).err.find("did you mean 'gemm'"),
             std::string::npos);

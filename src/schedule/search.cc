@@ -332,6 +332,25 @@ void fill_context(const Evaluator& evaluator, SearchContext& context) {
   for (const SearchDim& dim : context.space.dims) context.macs *= static_cast<double>(dim.size);
 }
 
+/// Perfect factors are imperfect ones too, but a sample may miss the best of them.
+Status try_perfect(const lower::Einsum& einsum, const Hierarchy& hierarchy, const EnergyRates& rates,
+                   const SearchOptions& options, SearchResult& result) {
+  SearchOptions exact = options;
+  exact.imperfect = false;
+  auto perfect = search_mapping(einsum, hierarchy, rates, exact);
+  if (!perfect.ok()) return Done{};  // nothing perfect fits, or not within the budget
+  Certificate& c = result.certificate;
+  c.nodes += perfect->certificate.nodes;
+  c.opened += perfect->certificate.opened;
+  c.evaluated += perfect->certificate.evaluated;
+  if (!clearly_better(perfect->certificate.bests, c.bests)) return Done{};
+  c.bests = perfect->certificate.bests;
+  result.mapping = std::move(perfect->mapping);
+  result.counts = std::move(perfect->counts);
+  result.energy = perfect->energy;
+  return Done{};
+}
+
 /// The sample may take one part in this many of the work.
 constexpr std::int64_t kShareOfSample = 4;
 
@@ -385,6 +404,7 @@ Result<SearchResult> search_mapping(const lower::Einsum& einsum, const Hierarchy
   Certificate& c = result.certificate;
   c.bests.resize(options.objectives.size());  // without what only breaks ties
   c.lower_bounds.resize(options.objectives.size());
+  if (options.imperfect && context.space.sampled) PL_TRY_STATUS(try_perfect(einsum, hierarchy, rates, options, result));
   state_gap(c);
   for (const Objective each : options.objectives) {
     c.objective += (c.objective.empty() ? "" : ", then ") + std::string(name_of(each));
