@@ -26,7 +26,7 @@ constexpr Range kUnshown[] = {
 LeadingCharacter leading_character(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text.front());
   const auto broken = [&](bool incomplete) {
-    return LeadingCharacter{1, false, fmt::format("the byte {:02X}", lead), incomplete};
+    return LeadingCharacter{1, false, fmt::format("byte {:02X}", lead), false, incomplete};
   };
   std::uint32_t code = lead;
   std::size_t bytes = 1;
@@ -45,8 +45,8 @@ LeadingCharacter leading_character(std::string_view text) {
   }
   const bool unshown = std::any_of(std::begin(kUnshown), std::end(kUnshown),
                                    [&](const Range& r) { return code >= r.first && code <= r.last; });
-  if (!unshown) return {bytes, true, {}, false};
-  return {bytes, false, fmt::format("U+{:04X}", code), false};
+  if (!unshown) return {bytes, true, {}, true, false};
+  return {bytes, false, fmt::format("U+{:04X}", code), true, false};
 }
 
 std::optional<Unshown> find_unshown(std::string_view text) {
@@ -57,7 +57,7 @@ std::optional<Unshown> find_unshown(std::string_view text) {
       continue;
     }
     LeadingCharacter lead = leading_character(text.substr(at, 4));
-    if (!lead.shown) return Unshown{at, std::move(lead.name)};
+    if (!lead.shown) return Unshown{at, std::move(lead.name), lead.is_utf8};
     at += lead.bytes;
   }
   return std::nullopt;
@@ -70,8 +70,7 @@ std::string printable(std::string_view text) {
     const auto unshown = find_unshown(text);
     if (!unshown) return out.append(text);
     out.append(text.substr(0, unshown->at));
-    const std::string_view name = unshown->name;
-    out += fmt::format("<{}>", name.starts_with("the ") ? name.substr(4) : name);
+    out += fmt::format("<{}>", unshown->name);
     text.remove_prefix(unshown->at + leading_character(text.substr(unshown->at, 4)).bytes);
   }
   return out;

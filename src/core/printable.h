@@ -9,9 +9,10 @@ namespace plumbline {
 
 /// What a text begins with.
 struct LeadingCharacter {
-  std::size_t bytes = 1;    ///< it takes
-  bool shown = true;        ///< it may be shown as it is; newline and tab may
-  std::string name;         ///< "U+202E", or "the byte 9B" where the text is no UTF-8; only when not shown
+  std::size_t bytes = 1;  ///< it takes
+  bool shown = true;      ///< it may be shown as it is; newline and tab may
+  std::string name;       ///< "U+202E", or "byte 9B" where the text is no UTF-8; only when not shown
+  bool is_utf8 = true;
   bool incomplete = false;  ///< more bytes may follow that make it a character
 };
 
@@ -23,7 +24,8 @@ struct LeadingCharacter {
 /// The first character that may not be shown.
 struct Unshown {
   std::size_t at = 0;  ///< byte offset
-  std::string name;
+  std::string name;    ///< as LeadingCharacter's
+  bool is_utf8 = true;
 };
 [[nodiscard]] std::optional<Unshown> find_unshown(std::string_view text);
 

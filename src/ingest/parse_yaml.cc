@@ -37,7 +37,7 @@ Status check_characters(const SourceRef& source) {
     }
     const Span where = span_at(source, at);
     if (rest[at] == '\0') return make_error("yaml-syntax", where, "a zero byte in a text file");
-    if (unshown->name.starts_with("the byte")) return make_error("yaml-syntax", where, "the text is not UTF-8");
+    if (!unshown->is_utf8) return make_error("yaml-syntax", where, "the text is not UTF-8");
     return make_error("yaml-syntax", where, fmt::format("the text holds {}, which cannot be shown", unshown->name),
                       kPlainTextOnly);
   }

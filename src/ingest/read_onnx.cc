@@ -82,7 +82,7 @@ std::string Reader::text(const std::string& bytes, std::string_view what) {
   auto unshown = find_unshown(bytes);
   if (!unshown && bytes.find_first_of("\n\t") != std::string::npos) unshown = Unshown{0, "a line break or a tab"};
   if (!unshown) return bytes;
-  if (unshown->name.starts_with("the byte")) {
+  if (!unshown->is_utf8) {
     fail(make_error("onnx-syntax", span_, fmt::format("{} is not UTF-8 text", what)));
   } else {
     fail(make_error("onnx-syntax", span_,
