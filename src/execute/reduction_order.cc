@@ -9,6 +9,7 @@
 namespace plumbline::execute {
 namespace {
 
+/// Products of one result: an order of 128 MiB.
 constexpr std::int64_t kMostProducts = std::int64_t{1} << 24;
 
 /// A loop over a summed dimension.
@@ -25,14 +26,6 @@ struct Parts {
   std::vector<SummingLoop> within;
   bool registers = false;  ///< every PE has a sum of its own
 };
-
-std::uint32_t dims_of(const lower::Operand& operand) {
-  std::uint32_t mask = 0;
-  for (const lower::Axis& axis : operand.axes) {
-    for (const lower::AxisTerm& term : axis) mask |= 1U << term.dim;
-  }
-  return mask;
-}
 
 /// How far one step of each loop moves its dimension: the product of the bounds of that dimension's loops inside it.
 std::vector<std::vector<std::int64_t>> strides_of(const schedule::Mapping& mapping) {

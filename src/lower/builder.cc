@@ -41,6 +41,20 @@ bool same_content(const Kernel& a, const Kernel& b) {
                     b.einsum.operands.end(), same_operand);
 }
 
+void append(KernelGraph& graph, Kernel kernel, Instance instance) {
+  const auto found = std::find_if(graph.kernels.begin(), graph.kernels.end(),
+                                  [&](const Kernel& other) { return same_content(other, kernel); });
+  instance.kernel = KernelId(static_cast<std::size_t>(found - graph.kernels.begin()));
+  if (found == graph.kernels.end()) {
+    kernel.name = instance.name;
+    kernel.repeats = 1;
+    graph.kernels.push_back(std::move(kernel));
+  } else {
+    ++found->repeats;
+  }
+  graph.instances.push_back(std::move(instance));
+}
+
 std::int64_t Kernel::macs() const {
   if (kind != KernelKind::matrix) return 0;
   std::int64_t product = 1;
@@ -135,17 +149,7 @@ void Builder::emit(Draft draft) {
       draft.kernel.constraint_rows |= std::uint64_t{1} << r;
     }
   }
-  const auto found = std::find_if(out_.kernels.begin(), out_.kernels.end(),
-                                  [&](const Kernel& kernel) { return same_content(kernel, draft.kernel); });
-  draft.instance.kernel = KernelId(static_cast<std::size_t>(found - out_.kernels.begin()));
-  if (found == out_.kernels.end()) {
-    draft.kernel.name = draft.instance.name;
-    draft.kernel.repeats = 1;
-    out_.kernels.push_back(std::move(draft.kernel));
-  } else {
-    ++found->repeats;
-  }
-  out_.instances.push_back(std::move(draft.instance));
+  append(out_, std::move(draft.kernel), std::move(draft.instance));
 }
 
 }  // namespace plumbline::lower

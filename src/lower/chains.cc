@@ -1,7 +1,5 @@
 #include "lower/chains.h"
 
-#include <algorithm>
-
 namespace plumbline::lower {
 namespace {
 
@@ -177,7 +175,7 @@ class Finder {
     for (const BufferUse& use : instance(i).reads) {
       bool cut = false;
       if (use.operand >= 0) {
-        cut = moves(made.einsum, use.operand, member.unit_dim);
+        cut = ((dims_of(made.einsum.operands[static_cast<std::size_t>(use.operand)]) >> member.unit_dim) & 1U) != 0;
       } else {
         cut = elements(use) == whole;
         if (cut && use.bytes % shares != 0) return false;
@@ -189,13 +187,6 @@ class Finder {
     }
     chain.members.push_back(std::move(member));
     return true;
-  }
-
-  static bool moves(const Einsum& einsum, int operand, int dim) {
-    for (const Axis& axis : einsum.operands[static_cast<std::size_t>(operand)].axes) {
-      if (std::any_of(axis.begin(), axis.end(), [&](const AxisTerm& term) { return term.dim == dim; })) return true;
-    }
-    return false;
   }
 
   const ingest::ShapedGraph& shaped_;

@@ -64,7 +64,7 @@ class Cutting {
     for (std::size_t i = 0; i < graph_.instances.size(); ++i) {
       const ChainCut* cut = member_of_[i];
       if (cut == nullptr) {
-        emit(graph_.kernels[graph_.instances[i].kernel.at()], graph_.instances[i]);
+        append(out_, graph_.kernels[graph_.instances[i].kernel.at()], graph_.instances[i]);
       } else if (graph_.chains[cut->chain].members.back().instance == static_cast<std::int32_t>(i)) {
         emit_chain(graph_.chains[cut->chain], *cut);
       }
@@ -151,7 +151,7 @@ class Cutting {
     instance.again = again;
     instance.kept_bytes = kept;
     instance.name += suffix;
-    emit(std::move(kernel), std::move(instance));
+    append(out_, std::move(kernel), std::move(instance));
   }
 
   /// A step reads its share of what is as large as the result, and all of what is broadcast.
@@ -171,20 +171,6 @@ class Cutting {
       step.input_bytes = std::min(own, read);
       read -= step.input_bytes;
     }
-  }
-
-  void emit(Kernel kernel, Instance instance) {
-    const auto found = std::find_if(out_.kernels.begin(), out_.kernels.end(),
-                                    [&](const Kernel& other) { return same_content(other, kernel); });
-    instance.kernel = KernelId(static_cast<std::size_t>(found - out_.kernels.begin()));
-    if (found == out_.kernels.end()) {
-      kernel.name = instance.name;
-      kernel.repeats = 1;
-      out_.kernels.push_back(std::move(kernel));
-    } else {
-      ++found->repeats;
-    }
-    out_.instances.push_back(std::move(instance));
   }
 
   const KernelGraph& graph_;

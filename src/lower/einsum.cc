@@ -4,6 +4,14 @@
 
 namespace plumbline::lower {
 
+std::uint32_t dims_of(const Operand& operand) {
+  std::uint32_t mask = 0;
+  for (const Axis& axis : operand.axes) {
+    for (const AxisTerm& term : axis) mask |= 1U << term.dim;
+  }
+  return mask;
+}
+
 int Einsum::dim(const std::string& name) const {
   const auto at = std::find(dim_names.begin(), dim_names.end(), name);
   return at == dim_names.end() ? -1 : static_cast<int>(at - dim_names.begin());

@@ -35,6 +35,9 @@ struct Operand {
   std::int64_t side_group = 0;
 };
 
+/// One bit for each dimension that moves the operand.
+[[nodiscard]] std::uint32_t dims_of(const Operand& operand);
+
 /// outputs[...] += Π inputs[...]; exactly one operand has the role `outputs` and it is the last.
 struct Einsum {
   std::vector<std::string> dim_names;         ///< "M", "N", "K", … (docs/glossary.md)

@@ -133,6 +133,9 @@ struct KernelGraph {
 /// Equal but for name, repeats and alternatives.
 [[nodiscard]] bool same_content(const Kernel& a, const Kernel& b);
 
+/// Appends an instance in execution order, of `kernel` or of an equal one that is there already.
+void append(KernelGraph& graph, Kernel kernel, Instance instance);
+
 /// Turns a shaped graph into kernels under the fusion options and precision policy.
 /// Errors: unknown-operator (no row in operators.inc), unsupported (format pair, sparsity, operator variant),
 /// shape-mismatch, overflow, unknown-name (format).

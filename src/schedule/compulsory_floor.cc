@@ -196,14 +196,7 @@ KernelFront compulsory_floor(const lower::Einsum& einsum, const AcceleratorModel
   }
   const std::int64_t edge = accelerator.preload_rows_per_cycle;
   // Tiles of a window share words, and yet each shifts in whole.
-  double held = 1;
-  std::uint32_t counted = 0;
-  for (const lower::Axis& axis : einsum.operands[stationary].axes) {
-    for (const lower::AxisTerm& term : axis) {
-      if (((counted >> term.dim) & 1U) == 0) held *= static_cast<double>(size_of(einsum, term.dim));
-      counted |= 1U << term.dim;
-    }
-  }
+  const double held = product_of(sizes_of(einsum, dims_of(einsum.operands[stationary])));
   const double shift = edge <= 0 ? 0 : held / use.columns / static_cast<double>(edge);
   floor.cycles_floor = std::max(floor.cycles_floor, NetworkFloor(einsum, stationary, use, accelerator).cycles(compute));
   floor.cycles_floor = whole_cycles(with_shifts(floor.cycles_floor, compute, shift, stationary, accelerator));

@@ -31,9 +31,9 @@ struct ArrayUse {
 /// `keeps` has, by level outside the array, a bit for each operand that the level must hold; `stationary` is what the
 /// array holds. Every element passes every level that must hold it once. A word that streams past held ones serves the
 /// PEs of one row or column in a step and is read again in the next; a sum that leaves the array adds up one column,
-/// one that stays is updated at every step. Every tile the array holds shifts through its edge, a row at a time. A network
-/// that does not copy carries a word for every receiver, one that does not add carries every addend; the first line, the
-/// root or the port of it is in use in every pass.
+/// one that stays is updated at every step. Every tile the array holds shifts through its edge, a row at a time. A
+/// network that does not copy carries a word for every receiver, one that does not add carries every addend; the first
+/// line, the root or the port of it is in use in every pass.
 [[nodiscard]] KernelFront compulsory_floor(const lower::Einsum& einsum, const AcceleratorModel& model,
                                            const std::vector<std::uint32_t>& keeps, std::size_t stationary,
                                            const ArrayUse& use, const ingest::Accelerator& accelerator);

@@ -25,13 +25,7 @@ std::uint32_t DimRoles::down_rows(std::size_t stationary) const {
 DimRoles find_roles(const lower::Einsum& einsum) {
   PL_CHECK(einsum.operands.size() == 3);
   DimRoles roles;
-  for (const lower::Operand& operand : einsum.operands) {
-    std::uint32_t mask = 0;
-    for (const lower::Axis& axis : operand.axes) {
-      for (const lower::AxisTerm& term : axis) mask |= 1U << term.dim;
-    }
-    roles.relevant.push_back(mask);
-  }
+  for (const lower::Operand& operand : einsum.operands) roles.relevant.push_back(dims_of(operand));
   roles.all = (1U << einsum.rank()) - 1;
   roles.outputs = roles.relevant.back();
   return roles;
