@@ -31,20 +31,11 @@ Result<SearchOptions> limits_of(const std::vector<ConstraintRow>& rows, const Ke
   PL_TRY(const schedule::Rules rules, schedule::resolve_rules(kernel, {}, rows, accelerator));
   SearchOptions out = options;
   const std::size_t levels = accelerator.levels.size();
-  out.must_keep.assign(levels, 0);
-  out.must_bypass.assign(levels, 0);
-  out.orders.assign(levels, {});
-  for (std::size_t l = 0; l < levels; ++l) {
-    out.must_keep[l] = rules.keep[l];
-    out.must_bypass[l] = rules.bypass[l];
-    out.orders[l] = rules.order[l];
-    for (int d = 0; d < text.einsum.rank(); ++d) {
-      const schedule::FactorLimit& limit = rules.limits[l][static_cast<std::size_t>(d)];
-      if (limit.min_row == nullptr && limit.max_row == nullptr) continue;
-      const bool array = l + 1 == levels;  // there, how far it spreads
-      out.factors.push_back({static_cast<int>(array ? l - 1 : l), d, array, limit.min, limit.max});
-    }
-  }
+  const auto end = static_cast<std::ptrdiff_t>(levels);
+  out.must_keep.assign(rules.keep.begin(), rules.keep.begin() + end);
+  out.must_bypass.assign(rules.bypass.begin(), rules.bypass.begin() + end);
+  out.orders.assign(rules.order.begin(), rules.order.begin() + end);
+  out.factors = schedule::factor_bounds(rules, text.einsum, levels);
   if (rules.spatial_x >= 0) out.along_x = 1U << rules.spatial_x;
   if (rules.spatial_y >= 0) out.along_y = 1U << rules.spatial_y;
   return out;
@@ -81,15 +72,16 @@ void blame(const std::vector<ConstraintRow>& rows, const KernelText& kernel, con
 }  // namespace
 
 Result<std::vector<ConstraintRow>> read_constraints(const ingest::Value& document) {
-  constexpr std::size_t kMostRows = 64;  // as in a scenario
   Diagnostics errors;
   std::vector<ConstraintRow> rows;
   ingest::MapReader reader(document, "a constraints file", errors);
   const ingest::Value* list = reader.require("constraints");
   reader.finish();
   if (list != nullptr && ingest::expect_list(*list, "constraints", errors)) {
-    if (list->items.size() > kMostRows)
-      errors.push_back(make_error("too-large", list->span, fmt::format("more than {} constraint rows", kMostRows)));
+    if (list->items.size() > lower::kMostConstraintRows) {
+      errors.push_back(
+          make_error("too-large", list->span, fmt::format("more than {} constraint rows", lower::kMostConstraintRows)));
+    }
     for (const ingest::Value& row : list->items) rows.push_back(ingest::read_constraint(row, errors));
   }
   if (!errors.empty()) return errors;

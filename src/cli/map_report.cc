@@ -83,9 +83,7 @@ std::string counts_text(const MapReport& r) {
 /// Who sets the time: the array, or the busiest port.
 std::string binding_text(const MapReport& r) {
   const AccessCounts& counts = r.result.counts;
-  const Hierarchy& h = r.model.hierarchy;
-  const auto busy = static_cast<__int128>(counts.compute_steps) * h.cycles_per_step;
-  const auto compute = static_cast<std::int64_t>((busy + h.macs_per_cycle - 1) / h.macs_per_cycle);
+  const std::int64_t compute = compute_cycles(r.model.hierarchy, counts.compute_steps);
   if (counts.cycles_overlapped <= compute) return "set by the array";
   double slowest = 0;
   std::string who;

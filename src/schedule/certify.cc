@@ -97,21 +97,6 @@ class Certifier {
     options.most_evaluations = kMostEvaluations;
   }
 
-  /// The user's limits on factors, on the dimensions of the kernel.
-  [[nodiscard]] std::vector<FactorBound> user_bounds(const Held& held) const {
-    std::vector<FactorBound> bounds;
-    const int levels = static_cast<int>(model_.hierarchy.levels.size());
-    for (int l = 0; l < levels; ++l) {
-      for (int d = 0; d < einsum_.rank(); ++d) {
-        const FactorLimit& limit = held.rules.limits[static_cast<std::size_t>(l)][static_cast<std::size_t>(d)];
-        if (limit.min_row == nullptr && limit.max_row == nullptr) continue;
-        const bool array = l + 1 == levels;  // there, how far it spreads
-        bounds.push_back({array ? l - 1 : l, d, array, limit.min, limit.max});
-      }
-    }
-    return bounds;
-  }
-
   /// Along which axes the array can lay a merged dimension: its parts are alike, so what one part may all may.
   void lay_axes(const Held& held, const SearchSpace& space, SearchOptions& options) const {
     options.along_x = options.along_y = 0;
@@ -167,7 +152,7 @@ class Certifier {
     const int levels = static_cast<int>(model_.hierarchy.levels.size());
     // Merging first, without limits on what the array can lay where, keeps the dimensions few.
     SearchOptions merging = options;
-    merging.factors = user_bounds(held);
+    merging.factors = factor_bounds(held.rules, einsum_, model_.hierarchy.levels.size());
     merging.orders.assign(held.rules.order.begin(), held.rules.order.end());
     std::vector<std::uint32_t> keeps = options.must_keep;
     keeps.front() = 7U;

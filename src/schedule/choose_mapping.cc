@@ -140,16 +140,15 @@ class Chooser {
   void consider(std::size_t stationary, const Mapping& mapping, AccessCounts counts, Candidate& best) {
     const MappingPrice price =
         price_mapping(request_.kernel, request_.accelerator, request_.levels, stationary, mapping, counts);
-    const double value = objective_of(price, request_.options.objective);
-    std::vector<double> then;
-    for (const std::string& each : request_.options.objective_then) then.push_back(objective_of(price, each));
-    if (!(value < best.value) && !(value == best.value && then < best.then)) return;
-    best.stationary = stationary;
-    best.value = value;
-    best.then = std::move(then);
-    best.price = price;
-    best.mapping = mapping;
-    best.counts = std::move(counts);
+    Candidate made;
+    made.value = objective_of(price, request_.options.objective);
+    for (const std::string& each : request_.options.objective_then) made.then.push_back(objective_of(price, each));
+    if (!precedes(made, best)) return;
+    made.stationary = stationary;
+    made.price = price;
+    made.mapping = mapping;
+    made.counts = std::move(counts);
+    best = std::move(made);
   }
 
   static int stated_axes(const Rules& rules, const Mapping& mapping) {

@@ -336,9 +336,7 @@ Verdict Evaluator::count_bits(const Nest& nest, const Mapping& mapping, Tally& t
 
 /// Bits moved and the largest throttled time.
 void Evaluator::find_time(const Mapping& mapping, const Nest& nest, Tally& tally) const {
-  const std::int64_t rate = hierarchy_.macs_per_cycle;
-  const __int128 busy = static_cast<__int128>(tally.compute_steps) * hierarchy_.cycles_per_step;
-  tally.cycles_overlapped = static_cast<std::int64_t>(std::min<__int128>((busy + rate - 1) / rate, INT64_MAX));
+  tally.cycles_overlapped = compute_cycles(hierarchy_, tally.compute_steps);
   tally.binding_level = -1;
   if (!bandwidths_) return;
   for (int l = 0; l < nest.levels; ++l) {

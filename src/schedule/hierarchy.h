@@ -1,5 +1,6 @@
 #pragma once
 // The storage hierarchy as the mapping model sees it: levels from off-chip inward, with fan-out between them.
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,5 +26,12 @@ struct Hierarchy {
   std::int64_t macs_per_cycle = 1;   ///< per MAC unit, for the kernel's format
   std::int64_t cycles_per_step = 1;  ///< a unit takes this many cycles for macs_per_cycle
 };
+
+/// Cycles of `steps` temporal steps when nothing throttles; at most INT64_MAX.
+[[nodiscard]] inline std::int64_t compute_cycles(const Hierarchy& hierarchy, std::int64_t steps) {
+  const __int128 busy = static_cast<__int128>(steps) * hierarchy.cycles_per_step;
+  const std::int64_t rate = hierarchy.macs_per_cycle;
+  return static_cast<std::int64_t>(std::min<__int128>((busy + rate - 1) / rate, INT64_MAX));
+}
 
 }  // namespace plumbline::schedule

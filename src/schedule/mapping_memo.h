@@ -8,7 +8,8 @@
 
 namespace plumbline::schedule {
 
-/// For one accelerator and one set of options; not for several threads at once.
+/// For one accelerator and options that differ in `search` at most, which choose_mapping does not look at; not for
+/// several threads at once.
 class MappingMemo {
  public:
   /// choose_mapping(), or what it gave for an equal kernel before. Errors: those of choose_mapping.

@@ -170,4 +170,17 @@ Result<Rules> resolve_rules(const lower::Kernel& kernel, const ingest::Dataflow&
   return resolver.take();
 }
 
+std::vector<FactorBound> factor_bounds(const Rules& rules, const lower::Einsum& einsum, std::size_t levels) {
+  std::vector<FactorBound> bounds;
+  for (std::size_t l = 0; l < levels; ++l) {
+    for (int d = 0; d < einsum.rank(); ++d) {
+      const FactorLimit& limit = rules.limits[l][static_cast<std::size_t>(d)];
+      if (limit.min_row == nullptr && limit.max_row == nullptr) continue;
+      const bool array = l + 1 == levels;
+      bounds.push_back({static_cast<int>(array ? l - 1 : l), d, array, limit.min, limit.max});
+    }
+  }
+  return bounds;
+}
+
 }  // namespace plumbline::schedule

@@ -10,6 +10,7 @@
 #include "ingest/scenario.h"
 #include "lower/kernel.h"
 #include "schedule/schedule.h"
+#include "schedule/search.h"
 
 namespace plumbline::schedule {
 
@@ -39,5 +40,10 @@ struct Rules {
 /// first and give way. Errors: bad-value (unknown level), does-not-fit (rows that contradict each other).
 Result<Rules> resolve_rules(const lower::Kernel& kernel, const ingest::Dataflow& dataflow,
                             const std::vector<ingest::ConstraintRow>& rows, const ingest::Accelerator& accelerator);
+
+/// The rows' limits on factors as bounds of a search over `levels` levels, of which the last is the array: there, how
+/// far a dimension spreads.
+[[nodiscard]] std::vector<FactorBound> factor_bounds(const Rules& rules, const lower::Einsum& einsum,
+                                                     std::size_t levels);
 
 }  // namespace plumbline::schedule
