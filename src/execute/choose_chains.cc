@@ -9,6 +9,7 @@
 
 #include "execute/cost.h"
 #include "lower/chains.h"
+#include "schedule/certify.h"
 #include "schedule/levels.h"
 #include "schedule/mapping_memo.h"
 
@@ -45,9 +46,17 @@ bool precedes(const A& a, const B& b) {
 double value_of(const BatchCost& cost, const Figures& figures, const std::string& objective) {
   const auto energy = static_cast<double>(cost.femtojoules);
   const auto cycles = static_cast<double>(cost.cycles);
-  if (objective == "off_array_weight_bytes") return static_cast<double>(figures.off_array_weight);
-  if (objective == "energy") return energy;
-  return objective == "latency" ? cycles : energy * cycles;
+  switch (schedule::search_objective(objective)) {
+    case schedule::Objective::energy:
+      return energy;
+    case schedule::Objective::latency:
+      return cycles;
+    case schedule::Objective::energy_delay:
+      return energy * cycles;
+    case schedule::Objective::off_array_weight_bits:
+      break;
+  }
+  return static_cast<double>(figures.off_array_weight);
 }
 
 /// Every shape's schedule with the pinned weights, and what each costs.
@@ -256,7 +265,7 @@ class Chooser {
       choice.repeats = static_cast<std::int64_t>(free.size());
       std::optional<State> best;
       std::vector<ChainCut> best_cuts;
-      for (const ChainCut& way : ways(whole, chain, state, m, b)) {
+      for (const ChainCut& way : ways(whole, chain, state, m)) {
         std::vector<ChainCut> tried = cuts;
         for (const std::size_t c : free) {
           tried.push_back(way);
@@ -346,8 +355,7 @@ class Chooser {
   }
 
   /// The cuts that are tried, fewest chunks first: powers of two, and chunks as long as the streams of either product.
-  std::vector<ChainCut> ways(const lower::KernelGraph& whole, const Chain& chain, const State& state, std::size_t m,
-                             std::size_t b) {
+  std::vector<ChainCut> ways(const lower::KernelGraph& whole, const Chain& chain, const State& state, std::size_t m) {
     std::vector<std::pair<std::int64_t, std::int64_t>> sizes;  // units, rows
     for (std::int64_t n = 2; n <= kMostChunks && n / 2 < chain.units; n *= 2) {
       sizes.emplace_back((chain.units + n - 1) / n, 0);
@@ -375,7 +383,6 @@ class Chooser {
         out.push_back({0, units, rows, keeps});
       }
     }
-    static_cast<void>(b);
     return out;
   }
 
@@ -398,7 +405,7 @@ class Chooser {
       return "it lowers a later objective, and the ones before are equal";
     if (choice.taken) return "it lowers the objective";
     if (best.value == without.value && best.then == without.then) return "the objective does not see what it saves";
-    if (best.extra_weights > 0 && best.extra_weights >= best.off_chip_saved + best.extra_weights)
+    if (best.extra_weights > 0 && best.off_chip_saved <= 0)
       return "weights would be fetched again by every chunk, and nothing else would stay on chip instead";
     if (best.off_chip_saved <= 0)
       return "no byte less leaves the chip, so that chunks only add starts, loads and shorter streams";

@@ -193,9 +193,9 @@ class KernelCosting {
       const std::int64_t bits = use.bytes * 8;
       vector_.read += bits;
       weight_bits_ += bits;
-      const bool pinned = situation_.parameters_on_chip[i];
-      spend(EnergyPath::weights_sram, context_.levels.weights, bits, pinned ? 0 : bits);
-      if (!pinned) fetch(bits, off_chip_weight_bits_);
+      const bool on_chip = situation_.parameters_on_chip[i];
+      spend(EnergyPath::weights_sram, context_.levels.weights, bits, on_chip ? 0 : bits);
+      if (!on_chip) fetch(bits, off_chip_weight_bits_);
     }
   }
 

@@ -56,7 +56,7 @@ struct CompileOptions {
   std::map<std::string, Span> dataflow_class_at;         ///< layer class → where it was named
   std::string objective = "edp";
   std::vector<std::string> objective_then;  ///< what decides among equals, in order
-  std::string search = "simple";  ///< simple | certified: a few tilings, or the best mapping with proof
+  std::string search = "simple";            ///< simple | certified: a few tilings, or the best mapping with proof
   std::vector<ConstraintRow> constraints;
   bool fuse_epilogue = false;
   bool fuse_attention = false;

@@ -1,8 +1,10 @@
 #include "study/stale_mapping.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
+#include "core/check.h"
 #include "execute/cost.h"
 #include "schedule/counts.h"
 #include "study/exact_shapes.h"
@@ -37,13 +39,12 @@ constexpr ObjectiveRow kObjectives[] = {
     {"off_array_weight_bytes", "B", [](const ShapePrice& p, Clock) { return static_cast<double>(p.off_array_weight); }},
 };
 
-/// A lexicographic objective is judged by its first word.
+/// `name` is a compile.objective, which the reader has checked.
 const ObjectiveRow& objective_row(const std::string& name) {
-  const std::string first = name.substr(0, name.find_first_of(", ["));
-  for (const auto& row : kObjectives) {
-    if (row.name == first) return row;
-  }
-  return kObjectives[0];
+  const auto* const row = std::find_if(std::begin(kObjectives), std::end(kObjectives),
+                                       [&](const ObjectiveRow& each) { return each.name == name; });
+  PL_CHECK(row != std::end(kObjectives));
+  return *row;
 }
 
 /// `exact` with every kernel mapped as the same instance is in `compiled`; nothing when the kernels do not correspond
