@@ -83,16 +83,21 @@ void declare(CLI::App& app, MapOptions& o) {
          "\"gemm M=512 N=768 K=768 in=int8 acc=int32 out=int8\", \"conv K=64 C=64 P=56 Q=56 R=3 S=3 stride=2\" or "
          "\"depthwise C=64 P=56 Q=56 R=3 S=3\"; in is int8, acc int32 and out as in unless said")
       ->required();
-  app.add_option("--mapping", o.mapping, "count the mapping of this file instead of searching one");
+  // What only a search obeys must not be passed over in silence beside a given mapping.
+  auto* const given = app.add_option("--mapping", o.mapping, "count the mapping of this file instead of searching one");
   app.add_option("--save", o.save, "write the mapping to this file, for --mapping here and in matmul");
   app.add_option("--constraints", o.constraints,
-                 "search under the rows of this file, which are those of compile.constraints");
+                 "search under the rows of this file, which are those of compile.constraints")
+      ->excludes(given);
   app.add_option("--objective", o.objective,
                  "energy, latency, edp (unless said) or off_array_weight_bytes, or several in order of importance: "
-                 "latency,energy");
-  app.add_flag("--imperfect", o.imperfect, "factors need not divide the dimensions");
-  app.add_option("--budget", o.budget, "mappings counted at most; beyond it the gap is stated as it stands");
-  app.add_option("--work", o.work, "costs and pairs of factors looked at, at most; the default is some seconds");
+                 "latency,energy")
+      ->excludes(given);
+  app.add_flag("--imperfect", o.imperfect, "factors need not divide the dimensions")->excludes(given);
+  app.add_option("--budget", o.budget, "mappings counted at most; beyond it the gap is stated as it stands")
+      ->excludes(given);
+  app.add_option("--work", o.work, "costs and pairs of factors looked at, at most; the default is some seconds")
+      ->excludes(given);
   app.add_option("--timing", o.timing, "write the seconds it took to this file");
   app.add_option("--format", o.output, "text or json")->check(CLI::IsMember({"text", "json"}));
 }
@@ -102,8 +107,6 @@ Result<MapReport> make_report(const MapOptions& o) {
     if (value < 1)
       return make_error("bad-value", Span{}, fmt::format("{} {} allows no search", name, value), "1 or more");
   }
-  if (!o.mapping.empty() && !o.constraints.empty())
-    return make_error("bad-value", Span{}, "a given mapping is counted as it is: --constraints has no part in it");
   MapReport report;
   report.kernel_text = o.kernel;
   PL_TRY(report.kernel, read_kernel(o.kernel));

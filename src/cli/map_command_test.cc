@@ -4,29 +4,20 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "cli/command.h"
+#include "cli/command_testing.h"
 
 namespace plumbline::cli {
 namespace {
 
-struct Outcome {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-Outcome map(const std::vector<std::string>& arguments) {
+Ran map(const std::vector<std::string>& arguments) {
   setenv("PLUMBLINE_CATALOG", PLUMBLINE_SOURCE_DIR "/catalog", 1);
-  std::ostringstream out, err;
-  const int code = map_command(arguments, out, err);
-  return {code, out.str(), err.str()};
+  return run_command(map_command, arguments);
 }
 
 TEST(MapCommand, proves_a_mapping_of_a_projection_on_a_catalogue_accelerator) {
-  const Outcome o =
+  const Ran o =
       map({"--accelerator", "ws-128", "--kernel", "gemm M=512 N=768 K=768 in=int8 acc=int32", "--format", "json"});
   ASSERT_EQ(o.code, kYes) << o.err;
   const auto document = nlohmann::json::parse(o.out);
@@ -39,7 +30,7 @@ TEST(MapCommand, proves_a_mapping_of_a_projection_on_a_catalogue_accelerator) {
 }
 
 TEST(MapCommand, prints_a_loop_nest) {
-  const Outcome o = map({"--accelerator", "ws-128", "--kernel", "gemm M=64 N=128 K=128"});
+  const Ran o = map({"--accelerator", "ws-128", "--kernel", "gemm M=64 N=128 K=128"});
   ASSERT_EQ(o.code, kYes) << o.err;
   EXPECT_NE(o.out.find("hbm            keeps weights, inputs, outputs"), std::string::npos) << o.out;
   EXPECT_NE(o.out.find("at once "), std::string::npos) << o.out;
@@ -53,7 +44,7 @@ TEST(MapCommand, counts_a_given_mapping) {
                          "  - {level: sram, keep: [weights, inputs, outputs], loops: [N 2]}\n"
                          "  - {level: accumulator, keep: [outputs], loops: [K 3, M 64, N 128 x, K 128 y]}\n"
                          "  - {level: array, keep: [weights]}\n";
-  const Outcome o =
+  const Ran o =
       map({"--accelerator", "ws-128", "--kernel", "gemm M=64 N=256 K=384", "--mapping", path, "--format", "json"});
   ASSERT_EQ(o.code, kYes) << o.err;
   const auto document = nlohmann::json::parse(o.out);
@@ -77,8 +68,8 @@ TEST(MapCommand, saves_what_it_can_count_again) {
   saving.insert(saving.end(), {"--imperfect", "--save", path, "--format", "json"});
   auto counting = kernel;
   counting.insert(counting.end(), {"--mapping", path, "--format", "json"});
-  const Outcome searched = map(saving);
-  const Outcome counted = map(counting);
+  const Ran searched = map(saving);
+  const Ran counted = map(counting);
   ASSERT_EQ(searched.code, kYes) << searched.err;
   ASSERT_EQ(counted.code, kYes) << counted.err;
   auto left = nlohmann::json::parse(searched.out);
@@ -87,7 +78,7 @@ TEST(MapCommand, saves_what_it_can_count_again) {
   EXPECT_EQ(left["counts"], right["counts"]);
   saving.back() = "text";
   saving[saving.size() - 3] = testing::TempDir() + "no/such/folder/m.yaml";
-  const Outcome unwritable = map(saving);
+  const Ran unwritable = map(saving);
   EXPECT_EQ(unwritable.code, kCannotSay);
   EXPECT_NE(unwritable.err.find("[unwritable]"), std::string::npos);
   EXPECT_TRUE(unwritable.out.empty());
@@ -97,13 +88,29 @@ TEST(MapCommand, imperfect_windows_are_never_worse_than_perfect_ones) {
   std::vector<std::string> words{"--accelerator", "ws-128", "--kernel", "depthwise C=32 P=56 Q=56 R=3 S=3",
                                  "--format",      "json"};
   const auto best = [&] {
-    const Outcome o = map(words);
+    const Ran o = map(words);
     EXPECT_EQ(o.code, kYes) << o.err;
     return nlohmann::json::parse(o.out)["certificate"]["best"].get<double>();
   };
   const double perfect = best();
   words.emplace_back("--imperfect");
   EXPECT_LE(best(), perfect * (1 + 1e-9));
+}
+
+TEST(MapCommand, a_given_mapping_is_not_searched_so_what_a_search_obeys_is_refused) {
+  for (const std::vector<std::string>& option : {std::vector<std::string>{"--constraints", "rows.yaml"},
+                                                 {"--objective", "energy"},
+                                                 {"--imperfect"},
+                                                 {"--budget", "1"},
+                                                 {"--work", "1"}}) {
+    std::vector<std::string> arguments{"--accelerator",    "ws-128",    "--kernel",
+                                       "gemm M=4 N=4 K=4", "--mapping", "m.yaml"};
+    arguments.insert(arguments.end(), option.begin(), option.end());
+    const Ran ran = map(arguments);
+    EXPECT_EQ(ran.code, kCannotSay);
+    EXPECT_NE(ran.err.find("[usage]"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find(option[0]), std::string::npos) << ran.err;
+  }
 }
 
 TEST(MapCommand, names_what_is_wrong_with_a_kernel) {
@@ -119,7 +126,7 @@ TEST(MapCommand, names_what_is_wrong_with_a_kernel) {
 }
 
 TEST(MapCommand, proves_a_convolution_through_all_four_levels) {
-  const Outcome o = map({"--accelerator", "ws-128", "--kernel", "conv K=16 C=16 P=6 Q=6 R=3 S=3", "--format", "json"});
+  const Ran o = map({"--accelerator", "ws-128", "--kernel", "conv K=16 C=16 P=6 Q=6 R=3 S=3", "--format", "json"});
   ASSERT_EQ(o.code, kYes) << o.err;
   const auto document = nlohmann::json::parse(o.out);
   EXPECT_NEAR(document["certificate"]["gap"].get<double>(), 0, 1e-9);
@@ -127,7 +134,7 @@ TEST(MapCommand, proves_a_convolution_through_all_four_levels) {
 }
 
 TEST(MapCommand, states_the_gap_a_budget_leaves) {
-  const Outcome o = map(
+  const Ran o = map(
       {"--accelerator", "ws-128", "--kernel", "conv K=16 C=16 P=6 Q=6 R=3 S=3", "--budget", "3", "--format", "json"});
   ASSERT_EQ(o.code, kYes) << o.err;
   const auto document = nlohmann::json::parse(o.out);

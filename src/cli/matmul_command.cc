@@ -434,7 +434,8 @@ Status run_floats(const MatmulCommandOptions& o, const std::vector<Format>& more
 /// Options that would be passed over in silence are errors instead.
 Status check_integer_options(const MatmulCommandOptions& o) {
   const bool misplaced = !o.accumulations.empty() || !o.reduction.empty() || !o.accumulator.empty() || o.every != 0 ||
-                         !o.splits.empty() || !o.mapping.empty() || !o.c.empty() || !o.codes_file.empty();
+                         !o.splits.empty() || !o.mapping.empty() || !o.accelerator.empty() || !o.c.empty() ||
+                         !o.codes_file.empty();
   if (!misplaced) return Done{};
   return make_error("usage", {}, "an accumulation option with integer operands",
                     "integer products are summed exactly in 32 bits, in any order; wrap-around is counted");

@@ -128,6 +128,7 @@ TEST(MatmulCommand, WrongInputSaysWhatToDo) {
   refused({"normal:4x4", "normal:4x4", "--output", "e4m3fn"}, "saturation");
   refused({"outliers:64x64", "normal:64x4", "--input", "e2m1"}, "--saturation on");
   refused({"normal:4x4", "normal:4x4", "--input", "int8_symmetric", "--accumulate", "h100"}, "exactly in 32 bits");
+  refused({"normal:4x4", "normal:4x4", "--input", "int8_symmetric", "--accelerator", "ws-128"}, "exactly in 32 bits");
   refused({"normal:4x4", "normal:4x4", "--accumulate", "tpu-128"}, "round the operands");
   refused({"normal:4x4", "normal:4x4", "--reduction", "tensor-core"}, "--block");
   refused({"normal:20000x20000", "normal:1x1"}, "a is 20000 x 20000 and b is 1 x 1");  // at once: nothing is generated
