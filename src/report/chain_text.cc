@@ -2,18 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
+#include "report/words.h"
 
 namespace plumbline::report {
 namespace {
 
-std::string bytes_text(std::int64_t bytes) {
-  const auto value = static_cast<double>(bytes);
-  if (std::abs(value) >= 1e9) return fmt::format("{:.2f} GB", value * 1e-9);
-  if (std::abs(value) >= 1e6) return fmt::format("{:.2f} MB", value * 1e-6);
-  if (std::abs(value) >= 1e3) return fmt::format("{:.2f} kB", value * 1e-3);
-  return fmt::format("{} B", bytes);
-}
+std::string bytes_text(std::int64_t bytes) { return figure(static_cast<double>(bytes), "B"); }
 
 std::string cut_text(const schedule::ChainChoice& choice, const schedule::ChainAlternative& way) {
   std::string out = fmt::format("{} chunks of {} {}", way.chunks, way.units, choice.unit);
