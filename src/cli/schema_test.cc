@@ -86,7 +86,7 @@ TEST(Schema, EveryPrintedOrPackedDocumentObeysItsSchemaAndEverySchemaHasOne) {
   run({"decide", kScenarios + "burst/baseline.yaml", kScenarios + "burst/candidate.yaml", "--pairs", "8", "-o", pack});
   for (const auto& entry : fs::directory_iterator(pack)) {
     const std::string name = entry.path().filename();
-    // The timing is listed by no manifest; the trace is Perfetto's own format.
+    // The trace is Perfetto's own format.
     if (!name.ends_with(".json") || name == "trace.perfetto.json") continue;
     std::ifstream file(entry.path());
     std::ostringstream text;

@@ -184,25 +184,25 @@ TEST(Schedule, AmongEqualsTheNextObjectiveDecides) {
   CompileOptions options = sample_options();
   options.objective = "off_array_weight_bytes";
   options.dataflow = "auto";
-  const KernelGraph graph = lowered(lower::sample_convolutions(), options, accelerator, 1, 1);
-  const auto prices = [&](std::vector<std::string> then) {
+  lower::EncoderShape shape;
+  shape.layers = 1;
+  const KernelGraph graph = lowered(lower::sample_encoder(shape), options, accelerator, 4, 128);
+  const auto schedule_then = [&](std::vector<std::string> then) {
     options.objective_then = std::move(then);
-    std::vector<MappingPrice> all;
-    const Schedule made = scheduled(graph, accelerator, options);
-    for (std::size_t k = 0; k < 3; ++k) all.push_back(made.kernels[k].price);
-    return all;
+    return scheduled(graph, accelerator, options);
   };
-  const auto one = prices({});
-  const auto fast = prices({"latency"});
-  const auto frugal = prices({"energy", "latency"});
-  for (std::size_t k = 0; k < 3; ++k) {
-    EXPECT_EQ(one[k].off_array_weight, fast[k].off_array_weight);
-    EXPECT_EQ(one[k].off_array_weight, frugal[k].off_array_weight);
-    EXPECT_LE(fast[k].cycles, one[k].cycles);
-    EXPECT_LE(fast[k].cycles, frugal[k].cycles);
-    EXPECT_LE(frugal[k].femtojoules, one[k].femtojoules);
-    EXPECT_LE(frugal[k].femtojoules, fast[k].femtojoules);
+  const Schedule fast = schedule_then({"latency"});
+  const Schedule frugal = schedule_then({"energy", "latency"});
+  int decided = 0;
+  for (std::size_t k = 0; k < graph.kernels.size(); ++k) {
+    const MappingPrice& a = fast.kernels[k].price;
+    const MappingPrice& b = frugal.kernels[k].price;
+    EXPECT_EQ(a.off_array_weight, b.off_array_weight);
+    EXPECT_LE(a.cycles, b.cycles);
+    EXPECT_LE(b.femtojoules, a.femtojoules);
+    decided += a.cycles < b.cycles && b.femtojoules < a.femtojoules ? 1 : 0;
   }
+  EXPECT_GT(decided, 0) << "no kernel tells the two apart";
 }
 
 TEST(Schedule, ADataflowPerClassOverridesTheDefault) {
