@@ -197,7 +197,8 @@ TEST(SummaryProperty, EqualsSplittingEveryBatchByHand) {
     for (const serve::BatchRecord& batch : c.run.batches) {
       const execute::BatchCost& cost = c.costs.entries[static_cast<std::size_t>(batch.entry)];
       for (std::int32_t k = 0; k < batch.size; ++k) {
-        const auto request = static_cast<std::size_t>(c.run.members[static_cast<std::size_t>(batch.first_member + k)]);
+        const auto member = static_cast<std::size_t>(batch.first_member) + static_cast<std::size_t>(k);
+        const auto request = static_cast<std::size_t>(c.run.members[member]);
         const serve::Arrival& arrival = c.trace.arrivals[request];
         const auto share = [&](std::int64_t v) { return v / batch.size + (k < v % batch.size ? 1 : 0); };
         for (std::size_t l = 0; l < s.layer_classes; ++l) {

@@ -47,7 +47,8 @@ constexpr std::array<std::uint16_t, kValues> make_cells() {
   }
   return cells;
 }
-constexpr std::array<std::uint16_t, kValues> kCells = make_cells();
+// Not constexpr: making it takes more steps than clang allows a constant.
+const std::array<std::uint16_t, kValues> kCells = make_cells();
 /// Whether a value's odd part is at most kMostKey: it may then be multiplied with all such.
 constexpr bool has_key(std::uint16_t cell) { return cell >= kKeys * kRowStride; }
 
